@@ -1,0 +1,31 @@
+package messages
+
+import "google.golang.org/protobuf/proto"
+
+// Question is a message whose asker waits for exactly one answer.
+type Question interface {
+	proto.Message
+	// Failed is the answer that says the question failed.
+	Failed(why *Failure) proto.Message
+}
+
+// Failed is a [Catalogue] without a snapshot.
+func (q *GetCatalogue) Failed(why *Failure) proto.Message {
+	return &Catalogue{RequestId: q.GetRequestId(), Failure: why}
+}
+
+// Failed is a [CallDone] that says nothing was sent; an actor that may have
+// sent the request answers itself.
+func (q *CallTool) Failed(why *Failure) proto.Message {
+	return &CallDone{CallId: q.GetCallId(), Failure: why}
+}
+
+// Failed is [Connections] without any.
+func (q *ListConnections) Failed(why *Failure) proto.Message {
+	return &Connections{RequestId: q.GetRequestId(), Failure: why}
+}
+
+// Failed is a [Disconnected] that closed nothing.
+func (q *Disconnect) Failed(why *Failure) proto.Message {
+	return &Disconnected{RequestId: q.GetRequestId(), Failure: why}
+}
