@@ -1,0 +1,3 @@
+// Package memory promises a journal as long as the process lives: nothing in it
+// survives, and it does not grow without bound.
+package memory
