@@ -165,3 +165,11 @@ func (ToolCallFinished) Type() Type { return TypeToolCallFinished }
 
 // Type is [TypeRunFinished].
 func (RunFinished) Type() Type { return TypeRunFinished }
+
+// Err is the failure as an error, nil for nil.
+func (e *Error) Err() error {
+	if e == nil {
+		return nil
+	}
+	return failure.New(e.Kind, e.Message, nil)
+}
