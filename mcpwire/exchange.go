@@ -1,0 +1,84 @@
+package mcpwire
+
+import (
+	"context"
+	"strings"
+)
+
+// Exchanger speaks to one server. Its methods are safe for concurrent use, and
+// what goes wrong in one call of them is that call's own affair.
+type Exchanger interface {
+	// Exchange sends one request and returns its one reply, or its own fault. The
+	// context bounds it; ending it cancels the request at the server too.
+	Exchange(ctx context.Context, m *Message) (Reply, *Fault)
+	// Notify sends a notification.
+	Notify(ctx context.Context, m *Message) *Fault
+	// Listen opens the stream on which the server tells of changes and returns
+	// when it has ended; see [Listener].
+	Listen(ctx context.Context, m *Message, l Listener) *Fault
+	// Closed is closed when the connection is gone for good; it is nil where each
+	// request stands for itself.
+	Closed() <-chan struct{}
+	// Close ends every exchange and waits for what it began.
+	Close()
+}
+
+// Reply is a request's result.
+type Reply struct {
+	// Result is the raw result as it came: checked for structure and depth, not
+	// yet for validity. It belongs to the caller.
+	Result []byte
+	// session is the Mcp-Session-Id that came along.
+	session string
+}
+
+// Listener is what a stream of changes reports to.
+type Listener struct {
+	// Opened is called when the server has opened the stream.
+	Opened func()
+	// Notified is called for each notification, Opened or not. It must not keep
+	// params. The stream ends when it returns false.
+	Notified func(method string, params []byte) bool
+}
+
+// found is what a text of the server held for a request.
+type found struct {
+	reply *Reply
+	fault *Fault
+	// foreign says that it held an error that is not JSON-RPC.
+	foreign bool
+}
+
+// done says that the request is answered.
+func (f *found) done() bool { return f.reply != nil || f.fault != nil }
+
+// find looks among the messages of a text for the reply to the span's request,
+// and hands the server's own messages to meet. The reply keeps the text.
+func (x *span) find(text []byte, id int64, meet func(*inbound)) (found, error) {
+	var f found
+	err := decodeInbound(text, func(m *inbound) {
+		switch {
+		case f.done():
+		case m.method != "":
+			meet(m)
+		case m.foreign:
+			f.foreign = true
+		case !m.reply() || m.addressed() && !m.answers(id):
+		case m.fault != nil:
+			// An error without an id is ours too: nothing else was asked here.
+			f.fault = x.refused(m.fault)
+		case m.addressed():
+			f.reply = &Reply{Result: m.result}
+		}
+	})
+	return f, err
+}
+
+// refused is a JSON-RPC error as a fault, without our own credential in it, which
+// a server may repeat.
+func (x *span) refused(e *ServerError) *Fault {
+	if x.token != "" {
+		e.Message = strings.ReplaceAll(e.Message, x.token, "[redacted]")
+	}
+	return x.wire.refused(e)
+}

@@ -1,0 +1,341 @@
+package mcpwire
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/psych-systems/psych-go/mcpwire/eventstream"
+)
+
+// httpSSE is HTTP+SSE of 2024-11-05: one stream brings every reply, and requests
+// are POSTs to the address that its first event names. When the stream is gone,
+// so is the session, and what was under way is settled.
+type httpSSE struct {
+	*wire
+	endpoint *url.URL
+	stream   *span
+	agreed   atomic.Pointer[agreement]
+	answers  atomic.Int32 // under way
+	gone     chan struct{}
+
+	mu      sync.Mutex
+	pending map[int64]chan found // what waits for a reply; each has room for one
+	loss    *Fault               // why the stream is gone; set before gone is closed
+	notify  func(method string, params []byte) bool
+}
+
+// openHTTPSSE opens the stream and waits for the address, within ctx.
+func openHTTPSSE(ctx context.Context, options Options, target *url.URL, credential string) (*httpSSE, *Fault) {
+	h := &httpSSE{wire: newWire(options, target), gone: make(chan struct{}), pending: make(map[int64]chan found)}
+	h.stream = h.begin(h.life)
+	h.stream.unlimit()
+	h.stream.until = time.Time{}
+	stop := context.AfterFunc(ctx, func() { h.stream.cancel(context.Cause(ctx)) })
+	events, body, fault := h.open(credential)
+	if !stop() && fault == nil {
+		_ = body.Close()
+		fault = h.ended(context.Cause(ctx), false)
+	}
+	if fault != nil {
+		h.stream.finish()
+		h.close()
+		return nil, fault
+	}
+	h.spawn(func(context.Context) { h.serve(events, body, credential) })
+	return h, nil
+}
+
+func (h *httpSSE) open(credential string) (*eventstream.Reader, io.Closer, *Fault) {
+	response, fault := h.stream.send(http.MethodGet, h.target, h.agreed.Load().streamHeader(""), nil, credential)
+	if fault != nil {
+		return nil, nil, fault
+	}
+	media := mediaType(response.Header.Get(fieldContentType))
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return nil, nil, h.stream.refusedStatus(response)
+	}
+	if media != mediaEventStream {
+		_ = response.Body.Close()
+		return nil, nil, h.malformed(fmt.Sprintf("answered with %q, which is no event stream", excerpt(media)), nil)
+	}
+	events := eventstream.NewReader(response.Body, chunk, eventstream.Limits{Event: h.ceiling(), SkipOversize: true})
+	if fault := h.findEndpoint(events); fault != nil {
+		_ = response.Body.Close()
+		return nil, nil, fault
+	}
+	return events, response.Body, nil
+}
+
+// findEndpoint reads the first event. The address it names has to be on the
+// origin of the stream: the credential belongs to no other.
+func (h *httpSSE) findEndpoint(events *eventstream.Reader) *Fault {
+	event, err := events.Next()
+	if err != nil {
+		return h.stream.outage(err)
+	}
+	if event.Name != "endpoint" {
+		return h.malformed("began its stream without naming an endpoint", nil)
+	}
+	endpoint, err := h.target.Parse(string(bytes.TrimSpace(event.Data)))
+	if err != nil {
+		return h.malformed("named an endpoint that is no address", nil)
+	}
+	if endpoint.User != nil || !sameOrigin(endpoint, h.target) {
+		return h.malformed("named an endpoint on another origin, where the credential does not belong", nil)
+	}
+	endpoint.Fragment = ""
+	h.endpoint = endpoint
+	return nil
+}
+
+// serve reads the stream to its end and then settles what is under way.
+func (h *httpSSE) serve(events *eventstream.Reader, body io.Closer, credential string) {
+	defer h.stream.finish()
+	defer body.Close() //nolint:errcheck // nothing was written to it
+	for {
+		event, err := events.Next()
+		if err != nil {
+			h.settleAll(h.lossOf(err))
+			return
+		}
+		switch {
+		case event.Oversize:
+			if !h.deliverTooLarge(event.Data) {
+				h.settleAll(h.tooLarge(h.ceiling(), nil))
+				return
+			}
+		case event.Name == "endpoint" || len(event.Data) == 0:
+			// The address was settled once.
+		default:
+			err := decodeInbound(events.Take(), func(m *inbound) { h.meet(m, credential) })
+			if err != nil {
+				h.Logger.Debug("an event that is no message was skipped", zap.String("server", h.Server), zap.Error(err))
+			}
+		}
+	}
+}
+
+// lossOf is what the end of the stream means to a request that was written.
+func (h *httpSSE) lossOf(err error) *Fault {
+	if h.stream.ctx.Err() != nil {
+		return h.ended(context.Cause(h.stream.ctx), true)
+	}
+	return h.broken(err)
+}
+
+// meet takes one message of the stream.
+func (h *httpSSE) meet(m *inbound, credential string) {
+	switch {
+	case m.request():
+		h.answer(m, credential)
+	case m.method != "":
+		h.mu.Lock()
+		notify := h.notify
+		h.mu.Unlock()
+		if notify != nil {
+			notify(m.method, m.params)
+		}
+	case m.reply() && m.addressed():
+		f := found{reply: &Reply{Result: m.result}}
+		if m.fault != nil {
+			f = found{fault: h.stream.refused(m.fault)}
+		}
+		h.deliver(m, f)
+	default:
+		h.Logger.Debug("a message that is addressed to nobody was skipped", zap.String("server", h.Server))
+	}
+}
+
+// deliver hands a reply to the request that waits for it; false when none does.
+func (h *httpSSE) deliver(m *inbound, f found) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for id, waiting := range h.pending {
+		if m.answers(id) {
+			delete(h.pending, id)
+			waiting <- f
+			return true
+		}
+	}
+	return false
+}
+
+// deliverTooLarge fails the request whose reply was read past. The beginning of
+// the reply has its id, as every known server writes it.
+func (h *httpSSE) deliverTooLarge(beginning []byte) bool {
+	var m inbound
+	_ = eachMember(beginning, func(name, value []byte) {
+		if string(name) == "id" {
+			m.id = value
+		}
+	})
+	return m.addressed() && h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
+}
+
+// settleAll ends the session: every request under way gets the fault.
+func (h *httpSSE) settleAll(loss *Fault) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.loss = loss
+	close(h.gone)
+}
+
+func (h *httpSSE) answer(m *inbound, credential string) {
+	body := answerTo(m)
+	if body == nil || h.answers.Add(1) > mostAnswers {
+		h.answers.Add(-1)
+		return
+	}
+	if !h.courtesy("answer", func(ctx context.Context) *Fault {
+		defer h.answers.Add(-1)
+		return h.post(ctx, &Message{Credential: credential}, body)
+	}) {
+		h.answers.Add(-1)
+	}
+}
+
+// Exchange sends one request and waits for its reply on the stream.
+func (h *httpSSE) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
+	id := h.ids.Add(1)
+	waiting := make(chan found, 1)
+	if loss := h.expect(id, waiting); loss != nil {
+		return Reply{}, h.lost(loss, false)
+	}
+	defer h.forget(id)
+	x := h.begin(ctx)
+	defer x.finish()
+	// The POST may be answered after the reply has come, or never.
+	posted := make(chan *Fault, 1)
+	if !h.spawn(func(context.Context) { posted <- h.deposit(x, m, m.encode(id)) }) {
+		return Reply{}, h.ended(errClosed, false)
+	}
+	reply, fault := h.await(x, waiting, posted)
+	if fault != nil && fault.sent && m.Method != methodInitialize &&
+		(fault.Class == ClassCancelled || fault.Class == ClassTimeout) {
+		cancel := cancellation(id, m.Credential)
+		h.courtesy("cancellation", func(ctx context.Context) *Fault { return h.post(ctx, cancel, cancel.encode(0)) })
+	}
+	return reply, fault
+}
+
+func (h *httpSSE) await(x *span, waiting <-chan found, posted <-chan *Fault) (Reply, *Fault) {
+	for {
+		select {
+		case f := <-waiting:
+			select { // let the POST end, so that its connection can serve again
+			case <-posted:
+			case <-time.After(linger):
+			}
+			if f.fault != nil {
+				return Reply{}, f.fault
+			}
+			return *f.reply, nil
+		case fault := <-posted:
+			if fault != nil {
+				return Reply{}, fault
+			}
+			posted = nil
+		case <-x.ctx.Done():
+			return Reply{}, h.ended(context.Cause(x.ctx), x.sent.Load())
+		case <-h.gone:
+			return Reply{}, h.lost(h.loss, x.sent.Load())
+		}
+	}
+}
+
+// lost is the end of the stream as the fault of one request.
+func (h *httpSSE) lost(loss *Fault, sent bool) *Fault {
+	own := *loss
+	own.sent = sent
+	if !sent && own.Class == ClassBroken {
+		own = *h.fault(ClassUnsent, own.kind(), "could not be reached: its stream is closed", false, loss)
+	}
+	return &own
+}
+
+func (h *httpSSE) expect(id int64, waiting chan found) *Fault {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.loss == nil {
+		h.pending[id] = waiting
+	}
+	return h.loss
+}
+
+func (h *httpSSE) forget(id int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.pending, id)
+}
+
+// deposit POSTs a message and reads the answer to its end, which says nothing.
+func (h *httpSSE) deposit(x *span, m *Message, body []byte) *Fault {
+	response, fault := x.send(http.MethodPost, h.endpoint, h.agreed.Load().postHeader(m), body, m.Credential)
+	if fault != nil {
+		return fault
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return x.refusedStatus(response)
+	}
+	_, _ = io.CopyN(io.Discard, response.Body, chunk)
+	_ = response.Body.Close()
+	return nil
+}
+
+func (h *httpSSE) post(ctx context.Context, m *Message, body []byte) *Fault {
+	x := h.begin(ctx)
+	defer x.finish()
+	return h.deposit(x, m, body)
+}
+
+// Notify sends a notification.
+func (h *httpSSE) Notify(ctx context.Context, m *Message) *Fault {
+	return h.post(ctx, m, m.encode(0))
+}
+
+// Listen hears the notifications of the one stream there is, until ctx or the
+// stream ends.
+func (h *httpSSE) Listen(ctx context.Context, _ *Message, l Listener) *Fault {
+	h.mu.Lock()
+	h.notify = l.Notified
+	h.mu.Unlock()
+	l.Opened()
+	select {
+	case <-ctx.Done():
+		return h.ended(context.Cause(ctx), false)
+	case <-h.gone:
+		return h.lost(h.loss, false)
+	}
+}
+
+// Closed is closed when the stream is gone.
+func (h *httpSSE) Closed() <-chan struct{} { return h.gone }
+
+// Close closes the stream and waits for what was begun.
+func (h *httpSSE) Close() { h.close() }
+
+func (h *httpSSE) shake(ctx context.Context, m *Message) (Reply, *Fault) {
+	reply, fault := h.Exchange(ctx, m)
+	if fault != nil {
+		return reply, fault
+	}
+	agreed, fault := h.agree(reply)
+	if fault != nil {
+		return Reply{}, fault
+	}
+	h.agreed.Store(agreed)
+	return reply, nil
+}
+
+func (h *httpSSE) settle(version string) {
+	h.agreed.Store(&agreement{version: version, modern: true})
+}

@@ -1,0 +1,239 @@
+package mcpwire
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"hash"
+	"strconv"
+
+	"go.uber.org/zap"
+
+	"github.com/psych-systems/psych-go/messages"
+)
+
+// mostPages bounds how far a listing is followed; a server that goes on is lost
+// in a circle of its own.
+const mostPages = 1000
+
+// ListTools fetches the server's tools, all pages in order. Where the raw tools
+// are those of previousEtag, nothing is parsed and the listing says unchanged. A
+// tool that cannot be used is logged and left out; its neighbours stay. The pages
+// of a listing share one response ceiling.
+//
+// It fails with failure.McpProtocolError, failure.McpResponseTooLarge,
+// failure.McpServerUnreachable or as Options.Authorize does.
+func (s *Session) ListTools(ctx context.Context, credential, previousEtag string) (*messages.Listing, error) {
+	l, fault := s.fetch(ctx, credential)
+	if fault != nil {
+		return nil, fault
+	}
+	listing := &messages.Listing{Etag: l.etag(), CacheScope: l.cacheScope, TtlMs: l.ttl}
+	listing.Unchanged = listing.Etag == previousEtag
+	if listing.Unchanged && s.bound(listing.Etag, l.pages) {
+		return listing, nil
+	}
+	tools, fault := s.readTools(listing.Etag, l.pages)
+	if fault != nil {
+		return nil, fault
+	}
+	if !listing.Unchanged {
+		listing.Tools = tools
+	}
+	return listing, nil
+}
+
+// bound says that the table of header arguments is the one of these tools.
+func (s *Session) bound(etag string, pages [][]byte) bool {
+	if !s.modern || s.params.made(etag) {
+		return true
+	}
+	for _, page := range pages {
+		if bytes.Contains(page, annotationName) {
+			return false
+		}
+	}
+	s.params.set(etag, nil)
+	return true
+}
+
+// listing is what a fetch brought, undecoded.
+type listing struct {
+	pages      [][]byte // the raw tools arrays
+	digest     hash.Hash
+	cacheScope string
+	ttl        *int64
+	size       int64
+}
+
+func (l *listing) etag() string { return hex.EncodeToString(l.digest.Sum(nil)) }
+
+// fetch follows the pages to their end.
+func (s *Session) fetch(ctx context.Context, credential string) (*listing, *Fault) {
+	l := &listing{digest: sha256.New()}
+	seen := make(map[string]bool)
+	limit := s.options.ceiling()
+	for cursor := []byte(nil); ; {
+		reply, fault := s.exchanger.Exchange(ctx, &Message{
+			Method: methodListTools, Params: s.listParams(cursor), Credential: credential,
+		})
+		if fault != nil {
+			if fault.Server != nil && fault.Server.Code == codeMethodNotFound && !s.tools {
+				return l, nil
+			}
+			return nil, fault
+		}
+		next, fault := l.add(s.options, reply.Result)
+		if fault != nil {
+			return nil, fault
+		}
+		if l.size > limit {
+			return nil, s.options.tooLarge(limit, nil)
+		}
+		if absent(next) {
+			return l, nil
+		}
+		if seen[string(next)] || len(seen) >= mostPages {
+			return nil, s.options.malformed("lists its tools in pages without an end", nil)
+		}
+		seen[string(next)] = true
+		cursor = next
+	}
+}
+
+func (s *Session) listParams(cursor []byte) []byte {
+	if s.meta == nil && cursor == nil {
+		return []byte(`{}`)
+	}
+	b := make([]byte, 0, len(`{"_meta":,"cursor":}`)+len(s.meta)+len(cursor))
+	b = append(b, '{')
+	if s.meta != nil {
+		b = append(append(b, `"_meta":`...), s.meta...)
+	}
+	if cursor != nil {
+		if s.meta != nil {
+			b = append(b, ',')
+		}
+		b = append(append(b, `"cursor":`...), cursor...)
+	}
+	return append(b, '}')
+}
+
+// add takes in a page and returns the raw cursor of the next one.
+func (l *listing) add(o *Options, result []byte) (next []byte, fault *Fault) {
+	var tools, ttl, scope []byte
+	err := eachMember(result, func(name, value []byte) {
+		switch string(name) {
+		case "tools":
+			tools = value
+		case "nextCursor":
+			next = value
+		case "ttlMs":
+			ttl = value
+		case "cacheScope":
+			scope = value
+		}
+	})
+	if err != nil || firstByte(tools) != '[' && !absent(tools) {
+		return nil, o.malformed("lists its tools in a form that is no list", err)
+	}
+	if !absent(next) {
+		if cursor, ok := textOf(next); !ok {
+			return nil, o.malformed("lists its tools with a cursor that is no text", nil)
+		} else if cursor == "" {
+			next = nil // an end, in the words of some servers
+		}
+	}
+	first := len(l.pages) == 0
+	l.cache(first, ttl, scope)
+	l.size += int64(len(result))
+	if !absent(tools) {
+		l.pages = append(l.pages, tools)
+		_, _ = l.digest.Write(tools)
+	}
+	return next, nil
+}
+
+// cache joins the caching hints of the pages: the list is fresh as long as its
+// most short-lived page, and as private as its most private one.
+func (l *listing) cache(first bool, ttl, scope []byte) {
+	if ms, err := strconv.ParseInt(string(ttl), 10, 64); err == nil {
+		ms = max(ms, 0)
+		if l.ttl == nil || ms < *l.ttl {
+			l.ttl = &ms
+		}
+	}
+	text, _ := textOf(scope)
+	switch {
+	case text == "private" || l.cacheScope == "private":
+		l.cacheScope = "private"
+	case text == "public" && (first || l.cacheScope == "public"):
+		l.cacheScope = "public"
+	default:
+		l.cacheScope = ""
+	}
+}
+
+// readTools parses the pages and remembers which arguments go into headers.
+func (s *Session) readTools(etag string, pages [][]byte) ([]*messages.Tool, *Fault) {
+	var tools []*messages.Tool
+	bindings := make(map[string][]paramBinding)
+	for _, page := range pages {
+		if !json.Valid(page) {
+			return nil, s.options.malformed("lists its tools in what is not JSON", nil)
+		}
+		err := eachElement(page, func(raw []byte) {
+			tool, why := readTool(raw)
+			var bound []paramBinding
+			if why == nil && s.modern {
+				bound, why = bind(tool.GetInputSchema())
+			}
+			if why != nil {
+				s.options.Logger.Warn("a tool cannot be used and is left out",
+					zap.String("server", s.options.Server), zap.String("tool", excerpt(tool.GetName())), zap.Error(why))
+				return
+			}
+			if len(bound) > 0 {
+				bindings[tool.GetName()] = bound
+			}
+			tools = append(tools, tool)
+		})
+		if err != nil {
+			return nil, s.options.malformed("lists its tools in what is not JSON", err)
+		}
+	}
+	if s.modern {
+		s.params.set(etag, bindings)
+	}
+	compact(tools)
+	return tools, nil
+}
+
+// compact moves the schemas out of the pages, so that a listing does not keep
+// alive what it does not show: output schemas, icons, the pages themselves.
+func compact(tools []*messages.Tool) {
+	size := 0
+	for _, tool := range tools {
+		size += len(tool.GetInputSchema())
+	}
+	room := make([]byte, 0, size)
+	for _, tool := range tools {
+		start := len(room)
+		room = append(room, tool.GetInputSchema()...)
+		tool.InputSchema = room[start:len(room):len(room)]
+	}
+}
+
+// rebind fetches the list once more for its table of header arguments alone.
+func (s *Session) rebind(ctx context.Context, credential string) *Fault {
+	l, fault := s.fetch(ctx, credential)
+	if fault != nil {
+		return fault
+	}
+	if etag := l.etag(); !s.bound(etag, l.pages) {
+		_, fault = s.readTools(etag, l.pages)
+	}
+	return fault
+}

@@ -1,0 +1,195 @@
+package mcpwire
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"go.uber.org/zap"
+)
+
+// renewals decides when an older server's session counts as lost, and keeps one
+// new session at a time in the making (MCP 2025-11-25, "Session Management").
+type renewals struct {
+	mu sync.Mutex
+	// flight is the session being opened, nil for none; all who need it wait for it.
+	flight *renewal
+	// refuted are statuses that said nothing about the session: the same request
+	// met the same status in a new one.
+	refuted map[int]bool
+	// weak counts signs in a row that are no proof by themselves.
+	weak int
+}
+
+// renewal is one new session in the making.
+type renewal struct {
+	done   chan struct{}
+	agreed *agreement // set before done is closed; nil when it failed
+}
+
+// weakSigns is how many signs in a row, without a success between them, are taken
+// for a lost session.
+const weakSigns = 2
+
+// lost says whether a fault tells that the session it happened in is gone. The
+// protocol's own sign is a 404; servers and proxies use other words too.
+func (r *renewals) lost(agreed *agreement, fault *Fault) bool {
+	if agreed == nil || agreed.session == "" {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch fault.Status {
+	case http.StatusNotFound:
+		return true
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusUnprocessableEntity:
+		return !r.refuted[fault.Status] && !fault.aboutRequest()
+	}
+	if fault.Status == http.StatusServiceUnavailable || fault.foreign {
+		r.weak++
+		return r.weak >= weakSigns
+	}
+	return false
+}
+
+// aboutRequest says that the server's error speaks of the request itself.
+func (f *Fault) aboutRequest() bool {
+	if f.Server == nil {
+		return false
+	}
+	switch f.Server.Code {
+	case codeMethodNotFound, codeInvalidParams, codeInternal:
+		return true
+	}
+	return f.Server.modernCode() != 0
+}
+
+// proved says that the session is alive.
+func (r *renewals) proved() {
+	r.mu.Lock()
+	r.weak = 0
+	r.mu.Unlock()
+}
+
+// refute remembers that a status says nothing about the session. A 404 always does.
+func (r *renewals) refute(status int) {
+	if status == http.StatusNotFound {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refuted == nil {
+		r.refuted = make(map[int]bool)
+	}
+	r.refuted[status] = true
+}
+
+// renew returns a session newer than the lost one. It is opened once for all who
+// ask, away from any of them; nil when that fails or ctx ends first.
+func (s *streamable) renew(ctx context.Context, lost *agreement, credential string) *agreement {
+	flight := s.board(lost, credential)
+	if flight == nil {
+		return nil
+	}
+	select {
+	case <-flight.done:
+		return flight.agreed
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+func (s *streamable) board(lost *agreement, credential string) *renewal {
+	r := &s.renewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now := s.agreed.Load(); now != lost {
+		landed := &renewal{done: make(chan struct{}), agreed: now}
+		close(landed.done)
+		return landed
+	}
+	if r.flight != nil {
+		return r.flight
+	}
+	flight := &renewal{done: make(chan struct{})}
+	if !s.spawn(func(ctx context.Context) { s.fly(ctx, flight, credential) }) {
+		return nil
+	}
+	r.flight = flight
+	return flight
+}
+
+// fly opens the new session.
+func (s *streamable) fly(ctx context.Context, flight *renewal, credential string) {
+	ctx, cancel := context.WithTimeout(ctx, s.ConnectTimeout)
+	defer cancel()
+	agreed, fault := s.open(ctx, credential)
+	if fault != nil {
+		s.Logger.Debug("a lost session could not be opened again", zap.String("server", s.Server), zap.Error(fault))
+	}
+	s.renewals.mu.Lock()
+	defer s.renewals.mu.Unlock()
+	if agreed != nil {
+		s.agreed.Store(agreed)
+		s.renewals.weak = 0
+	}
+	flight.agreed = agreed
+	s.renewals.flight = nil
+	close(flight.done)
+}
+
+// open opens a session as it was opened first.
+func (s *streamable) open(ctx context.Context, credential string) (*agreement, *Fault) {
+	reply, fault := s.once(ctx, &Message{Method: methodInitialize, Params: s.initialize, Credential: credential}, nil)
+	if fault != nil {
+		return nil, fault
+	}
+	agreed, fault := s.agree(reply)
+	if fault != nil {
+		return nil, fault
+	}
+	ready := &Message{Method: methodInitialized, Credential: credential}
+	if fault := s.post(ctx, agreed, ready, ready.encode(0)); fault != nil && fault.Class != ClassStatus {
+		return nil, fault
+	}
+	return agreed, nil
+}
+
+// agree reads what an initialize result settles.
+func (s *wire) agree(reply Reply) (*agreement, *Fault) {
+	var result struct {
+		ProtocolVersion string `json:"protocolVersion"`
+	}
+	if err := json.Unmarshal(reply.Result, &result); err != nil {
+		return nil, s.malformed("answered initialize with what is no result of it", err)
+	}
+	if !speaks(result.ProtocolVersion) {
+		return nil, s.unsupported(result.ProtocolVersion)
+	}
+	agreed := &agreement{version: result.ProtocolVersion, modern: result.ProtocolVersion >= version20260728}
+	if !agreed.modern {
+		agreed.session = reply.session
+	}
+	return agreed, nil
+}
+
+// farewell tells an older server that its session is not needed any more.
+func (s *streamable) farewell() {
+	agreed := s.agreed.Load()
+	if agreed == nil || agreed.session == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.life, s.CourtesyTimeout)
+	defer cancel()
+	x := s.begin(ctx)
+	defer x.finish()
+	header := agreed.streamHeader("")
+	delete(header, fieldAccept)
+	response, fault := x.send(http.MethodDelete, s.target, header, nil, s.credential)
+	if fault != nil {
+		s.Logger.Debug("the session could not be ended", zap.String("server", s.Server), zap.Error(fault))
+		return
+	}
+	_ = response.Body.Close()
+}
