@@ -96,6 +96,17 @@ func (s *Source) because(line int, sentence string, cause error) error {
 	return failure.New(failure.KindSpecInvalid, fmt.Sprintf("%s:%d: %s", s.file, max(line, 1), sentence), cause)
 }
 
+// Has reports whether something stands at a path.
+func (s *Source) Has(path string) bool {
+	node := s.body
+	for _, step := range steps(path) {
+		if node = child(node, step); node == nil {
+			return false
+		}
+	}
+	return true
+}
+
 // find walks a path as far as the document goes.
 func (s *Source) find(path string) ast.Node {
 	node := s.body

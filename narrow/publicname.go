@@ -65,3 +65,15 @@ func digest(server, tool string) string {
 	sum := sha256.Sum256([]byte(strconv.Itoa(len(server)) + ":" + server + tool))
 	return hex.EncodeToString(sum[:])[:digits]
 }
+
+// The built-in tools, through which a model reaches deferred servers.
+const (
+	ListTools   = "list_tools"
+	GetToolInfo = "get_tool_info"
+	CallTool    = "call_tool"
+)
+
+// Reserved reports whether a public name belongs to a built-in tool.
+func Reserved(name string) bool {
+	return name == ListTools || name == GetToolInfo || name == CallTool
+}
