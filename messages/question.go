@@ -5,6 +5,8 @@ import "google.golang.org/protobuf/proto"
 // Question is a message whose asker waits for exactly one answer.
 type Question interface {
 	proto.Message
+	// QuestionID names the question among those of its asker.
+	QuestionID() string
 	// Failed is the answer that says the question failed.
 	Failed(why *Failure) proto.Message
 }
@@ -29,3 +31,15 @@ func (q *ListConnections) Failed(why *Failure) proto.Message {
 func (q *Disconnect) Failed(why *Failure) proto.Message {
 	return &Disconnected{RequestId: q.GetRequestId(), Failure: why}
 }
+
+// QuestionID is the request's id.
+func (q *GetCatalogue) QuestionID() string { return q.GetRequestId() }
+
+// QuestionID is the call's id.
+func (q *CallTool) QuestionID() string { return q.GetCallId() }
+
+// QuestionID is the request's id.
+func (q *ListConnections) QuestionID() string { return q.GetRequestId() }
+
+// QuestionID is the request's id.
+func (q *Disconnect) QuestionID() string { return q.GetRequestId() }

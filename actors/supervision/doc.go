@@ -1,0 +1,10 @@
+// Package supervision promises that an actor which fails is restarted with
+// patience, is given up in the end, and leaves no asker without an answer.
+//
+// [Restarts] is embedded by actors that have children: it restarts a failed
+// child after an exponential backoff with full jitter, and after too many
+// failures stops it and says so. [Ledger] is kept by actors that are asked: each
+// question is entered when it comes and struck out by its one answer, so that
+// what is left can be answered when the actor fails or stops. [NewSystem] makes
+// an actor system that logs no message.
+package supervision
