@@ -1,0 +1,83 @@
+package mcptest
+
+import "slices"
+
+// Behaviour is how a request is answered when that is not the ordinary way: a few
+// steps, one after the other. A behaviour whose steps answer nothing ([Delay],
+// [Until], [Execute]) goes on with the ordinary answer.
+//
+// Behaviours are values: they may be kept in tables and used by many servers.
+type Behaviour struct {
+	name  string
+	times int // how many requests it is for; 0 is all of them
+	steps []func(*Exchange)
+}
+
+// Do is a behaviour of a test's own, with a name for tables.
+func Do(name string, step func(*Exchange)) Behaviour {
+	return Behaviour{name: name, steps: []func(*Exchange){step}}
+}
+
+// String is what the behaviour does, in a few words.
+func (b Behaviour) String() string { return b.name }
+
+// Named is the same behaviour under another name.
+func (b Behaviour) Named(name string) Behaviour {
+	b.name = name
+	return b
+}
+
+// Then is this behaviour and, on the same request, the next ones.
+func (b Behaviour) Then(next ...Behaviour) Behaviour {
+	b.steps = slices.Clone(b.steps)
+	for _, n := range next {
+		b.name += ", then " + n.name
+		b.steps = append(b.steps, n.steps...)
+	}
+	return b
+}
+
+// Times is this behaviour for the next n requests only; n is at least 1.
+func (b Behaviour) Times(n int) Behaviour {
+	if n < 1 {
+		panic("mcptest: a behaviour is for at least one request")
+	}
+	b.times = n
+	return b
+}
+
+// Once is this behaviour for the next request only.
+func (b Behaviour) Once() Behaviour { return b.Times(1) }
+
+// On gives a script to requests about one thing, in place of any script before:
+// its behaviours answer one after the other, each as many requests as its
+// [Behaviour.Times] says, and one without Times all that follow. After the script,
+// and with an empty one, the server is ordinary.
+//
+// Of several scripts for a request the narrowest counts: [LostSession], [CallOf]
+// and [Resume] come before methods, and [Any] comes last.
+func (s *Server) On(what string, script ...Behaviour) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scripts[what] = slices.Clone(script)
+}
+
+// behaviour takes the next behaviour for a request from the scripts.
+func (s *Server) behaviour(r Request) Behaviour {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, what := range []string{LostSession, CallOf(r.Tool), Resume, Response, r.Method, r.HTTPMethod, Any} {
+		script := s.scripts[what]
+		if len(script) == 0 || !r.about(what) {
+			continue
+		}
+		next := script[0]
+		if next.times == 1 {
+			s.scripts[what] = script[1:]
+		} else if next.times > 1 {
+			script[0].times--
+		}
+		return next
+	}
+	return Behaviour{}
+}
