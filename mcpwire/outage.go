@@ -46,17 +46,13 @@ func (o *Options) outage(ctx context.Context, err error, sent bool) *Fault {
 	if ctx.Err() != nil {
 		return o.ended(context.Cause(ctx), sent)
 	}
-	class := ClassBroken
-	if !sent {
-		class = ClassUnsent
-	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		return o.timeout(sent, "the connection timed out", err)
 	}
-	if sent && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)) {
+	if sent {
 		return o.broken(err)
 	}
-	return o.fault(class, failure.KindMcpServerUnreachable, "could not be reached: "+outageReason(err), sent, err)
+	return o.fault(ClassUnsent, failure.KindMcpServerUnreachable, "could not be reached: "+outageReason(err), false, err)
 }
 
 // ended explains an exchange whose context has ended.

@@ -168,10 +168,21 @@ func (s *wire) agree(reply Reply) (*agreement, *Fault) {
 		return nil, s.unsupported(result.ProtocolVersion)
 	}
 	agreed := &agreement{version: result.ProtocolVersion, modern: result.ProtocolVersion >= version20260728}
-	if !agreed.modern {
+	if !agreed.modern && isVisible(reply.session) {
 		agreed.session = reply.session
 	}
 	return agreed, nil
+}
+
+// isVisible says that a session id is one: visible ASCII, which is all that the
+// protocol allows and a header can carry back.
+func isVisible(text string) bool {
+	for i := range len(text) {
+		if text[i] <= ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // farewell tells an older server that its session is not needed any more.
