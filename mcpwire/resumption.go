@@ -23,8 +23,9 @@ type resumption struct {
 const (
 	// fruitlessResumptions is how often in a row a stream may bring nothing new.
 	fruitlessResumptions = 5
-	resumeWait           = 500 * time.Millisecond
-	longestResumeWait    = 30 * time.Second
+	// resumeWait is the first pause where the server asks for none.
+	resumeWait        = 500 * time.Millisecond
+	longestResumeWait = 30 * time.Second
 )
 
 // after takes note of a stream that broke off; false when it cannot be resumed.
@@ -43,10 +44,11 @@ func (r *resumption) after(stream *eventstream.Reader) bool {
 // pause is how long to wait before the next attempt: what the server asked for,
 // else longer each time that nothing new came.
 func (r *resumption) pause() time.Duration {
-	if r.given && r.fruitless == 0 {
-		return min(r.wait, longestResumeWait)
+	wait := resumeWait
+	if r.given {
+		wait = r.wait
 	}
-	return min(max(r.wait, resumeWait)<<r.fruitless, longestResumeWait)
+	return min(wait<<r.fruitless, longestResumeWait)
 }
 
 // resume asks for the rest of a stream until it is given or refused; nil then.
