@@ -11,8 +11,8 @@ import (
 	"github.com/psych-systems/psych-go/failure"
 )
 
-// Group is the work of one incarnation of an actor. All methods are called from
-// the actor's Receive.
+// Group is the work of one incarnation of an actor. All methods but [Group.Tell]
+// are called from the actor's Receive.
 type Group struct {
 	root *actor.RootContext
 	self *actor.PID
@@ -95,6 +95,10 @@ func (g *Group) After(wait time.Duration, message any) (stop func()) {
 		stopAtClose()
 	}
 }
+
+// Tell sends a message to the actor as a [Done]. Unlike the other methods it may
+// be called by work, for what there is to say before its end.
+func (g *Group) Tell(message any) { g.send(&Done{group: g, message: message}) }
 
 func (g *Group) send(done *Done) {
 	if !g.closed.Load() {

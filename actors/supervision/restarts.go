@@ -30,7 +30,7 @@ type Restarts struct {
 var _ actor.SupervisorStrategy = (*Restarts)(nil)
 
 // RestartDue is the actor's own reminder that a child's backoff is over.
-type RestartDue struct{ child *actor.PID }
+type RestartDue struct{ Child *actor.PID }
 
 // Supervise sets the supervision up for one incarnation of the actor.
 func (r *Restarts) Supervise(logger *zap.Logger, after func(time.Duration, any) func(), gaveUp func(child *actor.PID, reason any)) {
@@ -53,14 +53,14 @@ func (r *Restarts) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervis
 	wait := patience.Wait(failures)
 	r.logger.Warn("actor failed and will be restarted", zap.String("actor", child.GetId()),
 		zap.Int("failures", failures), zap.Duration("after", wait), zap.Any("reason", reason), zap.Stack("stack"))
-	r.after(wait, RestartDue{child})
+	r.after(wait, RestartDue{Child: child})
 }
 
 // Restart restarts a child whose backoff is over, if it is still the same child:
 // one that was stopped meanwhile, and another that has its name, are left alone.
 func (r *Restarts) Restart(ctx actor.Context, due RestartDue) {
 	for _, child := range ctx.Children() {
-		if child == due.child {
+		if child == due.Child {
 			ctx.(actor.Supervisor).RestartChildren(child)
 			return
 		}

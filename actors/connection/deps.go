@@ -1,0 +1,83 @@
+package connection
+
+import (
+	"context"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/zap"
+
+	"github.com/psych-systems/psych-go/messages"
+)
+
+// Dialer opens sessions.
+type Dialer interface {
+	// Dial connects to a target and negotiates, within ctx.
+	Dial(ctx context.Context, target *messages.Target) (Session, error)
+}
+
+// Session is an open session with a server. It is safe for concurrent use, and a
+// fault of one call is that call's own. Errors are failures; one of a call that
+// may have run has a method Sent that is true.
+type Session interface {
+	ProtocolVersion() string
+	Instructions() string
+	// ListTools fetches all pages of the tool list.
+	ListTools(ctx context.Context, credential, previousEtag string) (*messages.Listing, error)
+	// CallTool calls a tool once.
+	CallTool(ctx context.Context, call *messages.CallTool) (*messages.ToolResult, error)
+	// Watch follows the server's changes until the stream ends; again is false when
+	// the server offers no such stream.
+	Watch(ctx context.Context, credential string, opened, changed func()) (again bool, err error)
+	// Closed is closed when the session is lost; nil for one that cannot be.
+	Closed() <-chan struct{}
+	// Close ends the session, within a few seconds.
+	Close()
+}
+
+// Source is a slot's session as its catalog uses it.
+type Source interface {
+	Epoch() (epoch uint64, open bool)
+	ListTools(ctx context.Context, previousEtag string) (*messages.Listing, error)
+	Watch(ctx context.Context, opened, changed func()) (again bool, err error)
+	ProtocolVersion() string
+	Instructions() string
+}
+
+// Deps is what a connection is made from.
+type Deps struct {
+	Dialer Dialer
+	// Catalog makes the catalog of a slot.
+	Catalog func(source Source) *actor.Props
+	// ConnectTimeout bounds one attempt to connect; 0 is 30 seconds.
+	ConnectTimeout time.Duration
+	// CallTimeout bounds a call whose asker brought no deadline; 0 is 10 minutes.
+	CallTimeout time.Duration
+	// IdleClose is after how long without use the connection asks to be closed; 0
+	// is 10 minutes.
+	IdleClose time.Duration
+	// MaxCalls is how many calls run at once; 0 is 256.
+	MaxCalls int
+	// MaxWaiting is how many more may wait; 0 is 1024.
+	MaxWaiting int
+	Logger     *zap.Logger
+}
+
+func (d Deps) withDefaults() Deps {
+	for field, standard := range map[*time.Duration]time.Duration{
+		&d.ConnectTimeout: 30 * time.Second,
+		&d.CallTimeout:    10 * time.Minute,
+		&d.IdleClose:      10 * time.Minute,
+	} {
+		if *field <= 0 {
+			*field = standard
+		}
+	}
+	if d.MaxCalls <= 0 {
+		d.MaxCalls = 256
+	}
+	if d.MaxWaiting <= 0 {
+		d.MaxWaiting = 1024
+	}
+	return d
+}
