@@ -3,6 +3,7 @@ package narrow
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -64,7 +65,7 @@ func (t *Table[T]) Lookup(public string) (T, bool) {
 }
 
 // All yields every payload in order.
-func (t *Table[T]) All() func(yield func(int, T) bool) {
+func (t *Table[T]) All() iter.Seq2[int, T] {
 	return func(yield func(int, T) bool) {
 		for i, entry := range t.order {
 			if !yield(i, entry.Payload) {
@@ -85,10 +86,13 @@ func (t *Table[T]) Near(name string, limit int) []string {
 		distance int
 	}
 	var found []candidate
-	wanted := strings.ToLower(name)
+	wanted, bound := strings.ToLower(name), max(2, len(name)/3)
 	for _, entry := range t.order {
+		if apart := len(name) - len(entry.Public); apart > bound || -apart > bound {
+			continue
+		}
 		distance := editDistance(wanted, strings.ToLower(entry.Public))
-		if distance <= max(2, len(name)/3) {
+		if distance <= bound {
 			found = append(found, candidate{entry.Public, distance})
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/messages"
 )
 
@@ -41,8 +40,7 @@ func (e Environment) Process(name string) (Text, error) {
 	if value := os.Getenv(variable); value != "" {
 		return NewText(value), nil
 	}
-	return Text{}, failure.New(failure.KindCredentialNotFound,
-		fmt.Sprintf("no credential named %q is kept for the process", name), nil)
+	return Text{}, notKept(name)
 }
 
 // EnvironmentName is the variable of a scope's credential: PSYCH_SECRET, the

@@ -2,11 +2,13 @@ package secret
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
-
-	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
+	"sync/atomic"
 
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/messages"
@@ -17,7 +19,7 @@ const (
 	// own for the name.
 	anyPrincipal = "*"
 	// fileLimit bounds a secrets file, in bytes.
-	fileLimit = 4 << 20
+	fileLimit = 1 << 20
 )
 
 // File resolves credentials from a YAML file that maps tenant, principal ("*"
@@ -32,6 +34,15 @@ const (
 type File struct {
 	path       string
 	identities Identities
+	// last is what was read last: bytes that did not change are not parsed again.
+	last atomic.Pointer[reading]
+}
+
+// reading is what one content of the file means.
+type reading struct {
+	digest [sha256.Size]byte
+	ledger ledger
+	err    error
 }
 
 var _ Resolver = (*File)(nil)
@@ -74,110 +85,50 @@ func (f *File) Process(name string) (Text, error) {
 	if value, found := tenants[anyPrincipal][anyPrincipal][name]; found {
 		return NewText(value), nil
 	}
-	return Text{}, failure.New(failure.KindCredentialNotFound,
-		fmt.Sprintf("no credential named %q is kept for the process", name), nil)
+	return Text{}, notKept(name)
 }
 
-// read returns tenant -> principal -> name -> value.
-func (f *File) read() (map[string]map[string]map[string]string, error) {
-	info, err := os.Stat(f.path)
+func (f *File) read() (ledger, error) {
+	data, err := f.load()
 	if err != nil {
-		return nil, f.unusable("cannot be read", err)
+		return nil, failure.New(failure.KindSpecInvalid, fmt.Sprintf("%s: the secrets file %s", f.path, err), err)
 	}
-	if info.Size() > fileLimit {
-		return nil, f.unusable("is too large for a secrets file", nil)
+	digest := sha256.Sum256(data)
+	last := f.last.Load()
+	if last == nil || last.digest != digest {
+		last = &reading{digest: digest}
+		last.ledger, last.err = parseLedger(f.path, data)
+		f.last.Store(last)
 	}
-	data, err := os.ReadFile(f.path)
+	return last.ledger, last.err
+}
+
+// load reads the bytes up to the limit. Its errors say why not.
+func (f *File) load() ([]byte, error) {
+	opened, err := os.Open(f.path)
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		err = at.Err // the sentence names the file already
+	}
 	if err != nil {
-		return nil, f.unusable("cannot be read", err)
+		return nil, fmt.Errorf("cannot be read: %w", err)
 	}
-	// The parser's own errors quote the file, so they are not passed on.
-	parsed, err := parser.ParseBytes(data, 0)
-	if err != nil {
-		return nil, f.unusable("is not YAML", nil)
+	defer func() { _ = opened.Close() }()
+	data, err := io.ReadAll(io.LimitReader(opened, fileLimit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("cannot be read: %w", err)
+	case len(data) > fileLimit:
+		return nil, fmt.Errorf("has more than %d bytes", fileLimit)
 	}
-	tenants := map[string]map[string]map[string]string{}
-	for _, document := range parsed.Docs {
-		if document.Body == nil {
-			continue
-		}
-		err := f.each(document.Body, "the file", func(tenant string, node ast.Node) error {
-			tenants[tenant] = map[string]map[string]string{}
-			return f.each(node, "a tenant", func(principal string, node ast.Node) error {
-				names := map[string]string{}
-				tenants[tenant][principal] = names
-				return f.each(node, "a principal", func(name string, node ast.Node) error {
-					value, ok := text(node)
-					if !ok || value == "" {
-						return f.at(node, "a secret must be a text that is not empty")
-					}
-					names[name] = value
-					return nil
-				})
-			})
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return tenants, nil
-}
-
-// each visits the entries of a mapping.
-func (f *File) each(node ast.Node, what string, visit func(key string, value ast.Node) error) error {
-	var values []*ast.MappingValueNode
-	switch mapping := node.(type) {
-	case *ast.MappingNode:
-		values = mapping.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{mapping}
-	case *ast.NullNode:
-		return nil
-	default:
-		return f.at(node, what+" must be a mapping")
-	}
-	seen := map[string]bool{}
-	for _, value := range values {
-		key, ok := text(value.Key)
-		switch {
-		case !ok || key == "":
-			return f.at(value, "a key must be a text")
-		case seen[key]:
-			return f.at(value, "a key stands twice in "+what)
-		}
-		seen[key] = true
-		if err := visit(key, value.Value); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// text returns a scalar that is written as a text.
-func text(node ast.Node) (string, bool) {
-	switch scalar := node.(type) {
-	case *ast.StringNode:
-		return scalar.Value, true
-	case *ast.LiteralNode:
-		return scalar.Value.Value, true
-	default:
-		return "", false
-	}
-}
-
-func (f *File) at(node ast.Node, what string) error {
-	line := 0
-	if token := node.GetToken(); token != nil && token.Position != nil {
-		line = token.Position.Line
-	}
-	return failure.New(failure.KindSpecInvalid, fmt.Sprintf("%s:%d: %s", f.path, line, what), nil)
-}
-
-func (f *File) unusable(why string, cause error) error {
-	return failure.New(failure.KindSpecInvalid, fmt.Sprintf("%s: the secrets file %s", f.path, why), cause)
+	return data, nil
 }
 
 func notFound(scope messages.Scope, name string) error {
 	return failure.New(failure.KindCredentialNotFound,
 		fmt.Sprintf("no credential named %q is known for %s", name, scope), nil)
+}
+
+func notKept(name string) error {
+	return failure.New(failure.KindCredentialNotFound,
+		fmt.Sprintf("no credential named %q is kept for the process", name), nil)
 }

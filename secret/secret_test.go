@@ -3,6 +3,7 @@ package secret_test
 import (
 	"bytes"
 	"context"
+	"encoding/gob"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/goccy/go-yaml"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"pgregory.net/rapid"
@@ -43,6 +45,13 @@ func TestNoFormOfPrintingShowsTheValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Write(encoded)
+	if encoded, err = yaml.Marshal(holder); err != nil {
+		t.Fatal(err)
+	}
+	out.Write(encoded)
+	if err := gob.NewEncoder(&out).Encode(holder); err == nil {
+		t.Error("gob found something to write")
+	}
 	slog.New(slog.NewJSONHandler(&out, nil)).Info("x", "text", text, "holder", holder, "credential", credential)
 	slog.New(slog.NewTextHandler(&out, nil)).Info("x", "text", text, "holder", holder)
 	logger := zap.New(zapcore.NewCore(zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig()), zapcore.AddSync(&out), zap.DebugLevel))
@@ -147,8 +156,16 @@ func TestARotatedSecretIsSeenAtItsNextUseWithAnotherIdentity(t *testing.T) {
 
 func TestABadFileIsToldByLineAndNeverByContent(t *testing.T) {
 	for name, test := range map[string]struct{ content, want string }{
-		"no YAML":          {"acme: {\"*\": {token: " + planted, "the secrets file is not YAML"},
-		"a list":           {"- " + planted, ":1: the file must be a mapping"},
+		"no YAML":          {"acme: {\"*\": {token: " + planted, ":1: what stands here is not YAML"},
+		"a deep mistake":   {"acme:\n  ann:\n    token: '" + planted, ":3: what stands here is not YAML"},
+		"a tab":            {"acme:\n\tann: " + planted, ":2: what stands here is not YAML"},
+		"two documents":    {"acme: {}\n---\nacme: {ann: {token: " + planted + "}}", ":3: a second document"},
+		"a tenant twice":   {"acme: {}\nglobex: {}\nacme: {}", ":3: a key stands twice in the file"},
+		"an alias":         {"acme:\n  ann: {a: &x " + planted + "}", ":2: a secrets file holds mappings and texts only"},
+		"a list":           {"- " + planted, ":1: a secrets file holds mappings and texts only"},
+		"a text":           {planted, ":1: the file must be a mapping"},
+		"too deep":         {"a: {b: {c: {d: {e: " + planted + "}}}}}", ":1: a secrets file nests tenant"},
+		"hostile nesting":  {"a: " + strings.Repeat("{", 1<<19), ":1: a secrets file nests tenant"},
 		"a flat tenant":    {"acme: " + planted, ":1: a tenant must be a mapping"},
 		"a flat principal": {"acme:\n  ann: " + planted, ":2: a principal must be a mapping"},
 		"a number":         {"acme:\n  ann:\n    token: 12345", ":3: a secret must be a text"},
@@ -166,10 +183,23 @@ func TestABadFileIsToldByLineAndNeverByContent(t *testing.T) {
 	}
 }
 
+func TestAFileThatSaysNothingKeepsNothing(t *testing.T) {
+	for _, content := range []string{"", "# nothing yet\n", "\ufeff---\n", "acme:\n  ann:\n"} {
+		empty := file(t, content)
+		if err := empty.Check(); err != nil {
+			t.Errorf("%q: %v", content, err)
+		}
+		if _, err := empty.Resolve(context.Background(), messages.Scope{Tenant: "acme", Principal: "ann"}, "token"); failure.KindOf(err) != failure.KindCredentialNotFound {
+			t.Errorf("%q: got %v", content, err)
+		}
+	}
+}
+
 func FuzzFileErrorsNeverShowAValue(f *testing.F) {
 	f.Add("acme: {\"*\": {token: ", "}}")
 	f.Add("acme:\n\t- ", ": x")
 	f.Add("? [", "]\n: &a *a")
+	f.Add("- ? &", "\n: |-\n\t%")
 	f.Fuzz(func(t *testing.T, before, after string) {
 		err := file(t, before+planted+after).Check()
 		if err != nil && (failure.KindOf(err) != failure.KindSpecInvalid || strings.Contains(err.Error(), planted)) {
