@@ -3,8 +3,11 @@ package mcptest
 import (
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -20,16 +23,10 @@ const (
 
 // answer makes the ordinary answer to a request; a tools/call runs its tool.
 func (s *Server) answer(x *Exchange) reply {
-	tools, ok := s.authorized(x.Request)
-	if !ok {
-		return reply{status: http.StatusUnauthorized, header: map[string]string{
-			"WWW-Authenticate": `Bearer realm="mcptest", error="invalid_token"`,
-		}}
-	}
-	if origin := x.Request.Header.Get("Origin"); origin != "" && origin != s.Origin() {
-		return reply{status: http.StatusForbidden}
-	}
+	tools, refusal := s.admit(x.Request)
 	switch {
+	case refusal != nil:
+		return *refusal
 	case s.sse:
 		return s.answerSSE(x, tools)
 	case s.modern && (s.legacy == "" || isModern(x.Request)):
@@ -37,6 +34,51 @@ func (s *Server) answer(x *Exchange) reply {
 	default:
 		return s.answerLegacy(x, tools)
 	}
+}
+
+// admit judges a request by its HTTP side alone, and returns the tools that its
+// token opens.
+func (s *Server) admit(r Request) (tools []Tool, refusal *reply) {
+	tools, ok := s.authorized(r)
+	if !ok {
+		return nil, &reply{status: http.StatusUnauthorized, header: map[string]string{
+			"WWW-Authenticate": `Bearer realm="mcptest", error="invalid_token"`,
+		}}
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != s.Origin() {
+		return nil, &reply{status: http.StatusForbidden}
+	}
+	if status := s.unacceptable(r); status != 0 {
+		return nil, &reply{status: status}
+	}
+	return tools, nil
+}
+
+// unacceptable is the status for a request whose media types are not what the
+// transport demands of clients; 0 for nothing.
+func (s *Server) unacceptable(r Request) int {
+	if r.HTTPMethod == http.MethodPost && !isMedia(r.Header.Get("Content-Type"), "application/json") {
+		return http.StatusUnsupportedMediaType
+	}
+	var wanted []string
+	switch {
+	case r.HTTPMethod == http.MethodGet:
+		wanted = []string{"text/event-stream"}
+	case r.HTTPMethod == http.MethodPost && !s.sse:
+		wanted = []string{"application/json", "text/event-stream"}
+	}
+	accept := strings.Join(r.Header.Values("Accept"), ",")
+	for _, media := range wanted {
+		if !slices.ContainsFunc(strings.Split(accept, ","), func(one string) bool { return isMedia(one, media) }) {
+			return http.StatusNotAcceptable
+		}
+	}
+	return 0
+}
+
+func isMedia(value, media string) bool {
+	got, _, err := mime.ParseMediaType(strings.TrimSpace(value))
+	return err == nil && (got == media || got == "*/*")
 }
 
 // authorized returns the tools that a request's token opens.

@@ -23,7 +23,10 @@ func Example() {
 		)
 		call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"greet"}}`
 		for range 4 {
-			response, err := http.Post(server.URL(), "application/json", strings.NewReader(call))
+			request, _ := http.NewRequest(http.MethodPost, server.URL(), strings.NewReader(call))
+			request.Header.Set("Content-Type", "application/json")
+			request.Header.Set("Accept", "application/json, text/event-stream")
+			response, err := http.DefaultClient.Do(request)
 			if err != nil {
 				fmt.Println("no answer")
 				continue

@@ -27,7 +27,7 @@ func (x *Exchange) replyStream() *stream {
 	if !x.server.sse || !x.Request.isRequest() {
 		return nil
 	}
-	if _, ok := x.server.authorized(x.Request); !ok {
+	if _, refusal := x.server.admit(x.Request); refusal != nil {
 		return nil
 	}
 	return x.sessionStream()

@@ -88,9 +88,19 @@ func Until(released <-chan struct{}) Behaviour {
 	})
 }
 
+// Tell sends on a channel when a request has come this far. It answers nothing.
+func Tell(reached chan<- struct{}) Behaviour {
+	return Do("telling", func(x *Exchange) {
+		select {
+		case reached <- struct{}{}:
+		case <-x.Context().Done():
+		}
+	})
+}
+
 // Execute makes the ordinary reply, which runs the tool, and keeps it back. It
 // answers nothing: what follows may lose the reply, or hold it while the world moves
-// on, as in Execute().Then(Until(released)).
+// on, as in Execute().Then(Tell(made), Until(released)).
 func Execute() Behaviour {
 	return Do("executed", func(x *Exchange) { x.Reply() })
 }

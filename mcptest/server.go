@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // Server is an MCP tool server on a loopback socket. Its methods are safe for
@@ -42,16 +43,20 @@ type process struct {
 // NewServer starts a server and stops it at the end of the test.
 func NewServer(tb testing.TB, options ...Option) *Server {
 	tb.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatalf("mcptest: the server cannot listen: %v", err)
+	}
 	s := &Server{
 		settings: newSettings(options),
 		tb:       tb,
-		address:  "127.0.0.1:0",
+		address:  listener.Addr().String(),
 		changed:  make(chan struct{}),
 		scripts:  make(map[string][]Behaviour),
 		sessions: make(map[string]bool),
 		kept:     make(map[string]string),
 	}
-	s.Start()
+	s.running = serve(listener, s)
 	tb.Cleanup(s.Stop)
 	return s
 }
@@ -75,12 +80,22 @@ func (s *Server) Start() {
 	if s.running != nil {
 		return
 	}
-	listener, err := net.Listen("tcp", s.address)
+	listener, err := listen(s.address)
 	if err != nil {
 		s.tb.Fatalf("mcptest: the server cannot listen: %v", err)
 	}
-	s.address = listener.Addr().String()
 	s.running = serve(listener, s)
+}
+
+// listen opens a socket again. Its port may be lent to an outgoing connection of
+// somebody else for the moment; that passes.
+func listen(address string) (net.Listener, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		listener, err := net.Listen("tcp", address)
+		if err == nil || time.Now().After(deadline) {
+			return listener, err
+		}
+	}
 }
 
 // Stop closes the socket and every connection, and waits until each request has
