@@ -46,7 +46,7 @@ func (o *owner) Receive(ctx actor.Context) {
 func withOwner(t *testing.T, limit int, story func(t *testing.T, tell func(do), got chan any)) {
 	synctest.Test(t, func(t *testing.T) {
 		system := supervision.NewSystem(zap.NewNop())
-		defer supervision.Shutdown(system)
+		defer system.Shutdown()
 		o := &owner{limit: limit, got: make(chan any, 100)}
 		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return o }))
 		defer func() { _ = system.Root.StopFuture(pid).Wait() }()

@@ -20,9 +20,6 @@ func NewSystem(logger *zap.Logger) *actor.ActorSystem {
 	return actor.NewActorSystemWithConfig(config)
 }
 
-// Shutdown marks a system as stopped. Stop its actors before.
-func Shutdown(system *actor.ActorSystem) { system.Shutdown() }
-
 // wordsOnly passes on what the library says at warning level and above, without
 // attributes, which hold messages.
 type wordsOnly struct{ logger *zap.Logger }

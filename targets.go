@@ -1,0 +1,107 @@
+package psych
+
+import (
+	"context"
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"github.com/psych-systems/psych-go/actors/connection"
+	"github.com/psych-systems/psych-go/egress"
+	"github.com/psych-systems/psych-go/failure"
+	"github.com/psych-systems/psych-go/mcpwire"
+	"github.com/psych-systems/psych-go/messages"
+	"github.com/psych-systems/psych-go/secret"
+	"github.com/psych-systems/psych-go/spec"
+)
+
+// targets makes pool keys and opens the sessions behind them. It is the only
+// place where a key meets a credential's value.
+type targets struct {
+	secrets secret.Resolver
+	planes  *planes
+	egress  *egress.Egress
+	logger  *zap.Logger
+}
+
+// Target implements [run.Targets].
+func (t *targets) Target(ctx context.Context, scope messages.Scope, server spec.Server, runID string) (*messages.Target, error) {
+	if server.OAuth != nil {
+		return nil, failure.New(failure.KindMcpServerUnreachable, fmt.Sprintf(
+			"the server %q is configured for OAuth, which this runtime does not authorize", server.Name), nil)
+	}
+	target, err := t.find(ctx, scope, server.Name, server.URL, server.Transport, server.Credential)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.planes.admit(scope.Tenant, server.Name, target.GetKey().GetUrl()); err != nil {
+		return nil, err
+	}
+	if server.Session == spec.SessionRun {
+		target.Session = runID
+	}
+	return target, nil
+}
+
+// find makes the key of a server that no Spec needs to name.
+func (t *targets) find(ctx context.Context, scope messages.Scope, alias, url string, transport messages.Transport, credential string) (*messages.Target, error) {
+	if err := t.egress.Judge(scope.Tenant, url); err != nil {
+		return nil, err
+	}
+	identity := ""
+	if credential != "" {
+		resolved, err := t.secrets.Resolve(ctx, scope, credential)
+		if err != nil {
+			return nil, err
+		}
+		identity = resolved.Identity
+	}
+	key, err := messages.NewPoolKey(scope, url, transport, identity)
+	if err != nil {
+		return nil, err
+	}
+	return &messages.Target{Key: key.Message(), Server: alias, Credential: credential}, nil
+}
+
+// Dial implements [connection.Dialer].
+func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection.Session, error) {
+	key, err := messages.PoolKeyOf(target.GetKey())
+	if err != nil {
+		return nil, err
+	}
+	return mcpwire.Connect(ctx, mcpwire.Options{
+		URL: key.URL(), Transport: key.Transport(), Server: target.GetServer(),
+		Client: t.egress.Client(key.Scope().Tenant), Authorize: t.authorize(key),
+		MaxResponseBytes: t.egress.MaxResponseBytes, Logger: t.logger,
+	}, target.GetCredential())
+}
+
+// authorize returns what reads a connection's credential at each request. The
+// value is handed out only while it is still the one that the key was made
+// from: a token can therefore not leave under another key.
+func (t *targets) authorize(key messages.PoolKey) func(context.Context, string) (secret.Text, error) {
+	return func(ctx context.Context, credential string) (secret.Text, error) {
+		if credential == "" {
+			if key.CredentialIdentity() != "" {
+				return secret.Text{}, messages.ErrStaleKey
+			}
+			return secret.Text{}, nil
+		}
+		resolved, err := t.secrets.Resolve(ctx, key.Scope(), credential)
+		if err != nil {
+			return secret.Text{}, err
+		}
+		if resolved.Identity != key.CredentialIdentity() {
+			return secret.Text{}, messages.ErrStaleKey
+		}
+		return resolved.Value, nil
+	}
+}
+
+// noSecrets resolves nothing.
+type noSecrets struct{}
+
+func (noSecrets) Resolve(_ context.Context, scope messages.Scope, name string) (secret.Credential, error) {
+	return secret.Credential{}, failure.New(failure.KindCredentialNotFound,
+		fmt.Sprintf("no credential named %q is known for %s", name, scope), nil)
+}
