@@ -73,7 +73,7 @@ func TestResultsAreRendered(t *testing.T) {
 func TestAnInterimResultSaysWhatIsWanted(t *testing.T) {
 	for result, words := range map[string]string{
 		`{"resultType":"input_required","inputRequests":{"a":{"method":"sampling/createMessage"},"b":{"method":"elicitation/create"}}}`: "an answer to elicitation/create, sampling/createMessage",
-		`{"resultType":"input_required","requestState":"x"}`: "to be asked again later",
+		`{"resultType":"input_required","requestState":"x"}`:                                                                            "to be asked again later",
 	} {
 		p := newPeer(t, modern)
 		p.does("x", func(w http.ResponseWriter, r *request) { answer(w, r, result) })

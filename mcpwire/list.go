@@ -105,7 +105,7 @@ func (s *Session) fetch(ctx context.Context, credential string) (*listing, *Faul
 
 func (s *Session) listParams(cursor []byte) []byte {
 	if s.meta == nil && cursor == nil {
-		return []byte(`{}`)
+		return nil
 	}
 	b := make([]byte, 0, len(`{"_meta":,"cursor":}`)+len(s.meta)+len(cursor))
 	b = append(b, '{')

@@ -181,8 +181,8 @@ func TestAServersOwnRequestsAreAnswered(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 	})
 	p.does("asks", func(w http.ResponseWriter, r *request) {
-		events(`data: {"jsonrpc":"2.0","id":"p1","method":"ping"}` + "\n\n" +
-			`data: {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}` + "\n\n")(w, r)
+		events(`data: {"jsonrpc":"2.0","id":"p1","method":"ping"}`+"\n\n"+
+			`data: {"jsonrpc":"2.0","id":7,"method":"elicitation/create","params":{}}`+"\n\n")(w, r)
 		got := map[string]bool{<-answers: true, <-answers: true}
 		_, _ = fmt.Fprintf(w, "data: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"structuredContent\":%t}}\n\n", id(r),
 			got[`{"jsonrpc":"2.0","id":"p1","result":{}}`] &&

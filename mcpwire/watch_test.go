@@ -48,7 +48,7 @@ func TestWhatAStreamOfChangesTells(t *testing.T) {
 		{"500", modern, raw(500, "-", ""), 0, 0, true, true},
 		{"502 of the type of a stream", modern, raw(502, "text/event-stream", changedOnce), 0, 0, true, true},
 		{"too large an event", modern, func(w http.ResponseWriter, r *request) {
-			events(acknowledged + "data: ")(w, r)
+			events(acknowledged+"data: ")(w, r)
 			endless(w, r)
 		}, 1, 0, true, true},
 		{"a header that never comes", modern, hangs, 0, 0, true, true},
@@ -149,7 +149,9 @@ func TestASilentStreamStays(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				hangs(w, r)
 			})
-			s := connect(t, p, func(o *mcpwire.Options) { o.IdleTimeout, o.WatchHeaderTimeout, o.RequestTimeout = 20*time.Millisecond, time.Second, 30*time.Millisecond })
+			s := connect(t, p, func(o *mcpwire.Options) {
+				o.IdleTimeout, o.WatchHeaderTimeout, o.RequestTimeout = 20*time.Millisecond, time.Second, 30*time.Millisecond
+			})
 			ctx, cancel := context.WithCancel(t.Context())
 			opened, changed, done := make(chan struct{}), make(chan struct{}, 1), make(chan bool)
 			go func() {
