@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -186,6 +187,67 @@ func TestSomeBehavioursNeverEnd(t *testing.T) {
 				t.Errorf("it ended by itself: %v", err)
 			}
 		})
+	}
+}
+
+func TestEveryFaultEndsAndIsOver(t *testing.T) {
+	s := mcptest.NewServer(t, mcptest.Tools(mcptest.Tool{Name: "bad"}, mcptest.Tool{Name: "good"}))
+	client := newClient(t, "")
+	names := make(map[string]bool)
+	for _, fault := range mcptest.Faults(100_000) {
+		if names[fault.String()] {
+			t.Errorf("two faults are named %q", fault)
+		}
+		names[fault.String()] = true
+		s.On(mcptest.CallOf("bad"), fault)
+		got := send(client, callRequest(t, s, "bad"))
+		if got.err == nil && got.status == 200 && strings.TrimSpace(got.body) == strings.ReplaceAll(good, "ran", "ok") &&
+			!strings.HasPrefix(fault.String(), "a reply") && len(got.body) < 100_000 {
+			t.Errorf("%s is no fault", fault)
+		}
+		if got := send(client, callRequest(t, s, "good")); got.status != 200 {
+			t.Errorf("after %s a good call is answered %+v", fault, got)
+		}
+	}
+	for _, stall := range mcptest.Stalls() {
+		if names[stall.String()] {
+			t.Errorf("two faults are named %q", stall)
+		}
+		names[stall.String()] = true
+		s.On(mcptest.CallOf("bad"), stall)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if got := send(client, callRequest(t, s, "bad").WithContext(ctx)); !errors.Is(got.err, context.DeadlineExceeded) {
+			t.Errorf("%s ended: %+v", stall, got)
+		}
+		cancel()
+	}
+	t.Log(len(names), "faults")
+}
+
+func TestAnIdleConnectionIsClosedUnderItsClient(t *testing.T) {
+	s := mcptest.NewServer(t, mcptest.Tools(mcptest.Tool{Name: "run"}))
+	connection, err := net.Dial("tcp", strings.TrimPrefix(s.Origin(), "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = connection.Close() }()
+	if err := callRequest(t, s, "run").Write(connection); err != nil {
+		t.Fatal(err)
+	}
+	reader := bufio.NewReader(connection)
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil || response.StatusCode != 200 {
+		t.Fatalf("got %+v (%v)", response, err)
+	}
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		t.Fatal(err)
+	}
+	for { // the server calls a connection idle a moment after its answer has come
+		s.CloseIdle()
+		_ = connection.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
+		if _, err := reader.ReadByte(); errors.Is(err, io.EOF) {
+			return
+		}
 	}
 }
 

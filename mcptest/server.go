@@ -109,6 +109,15 @@ func (s *Server) Stop() {
 	s.DropSessions()
 }
 
+// CloseIdle closes the connections that are kept alive and carry no request, as
+// servers do after a while.
+func (s *Server) CloseIdle() {
+	if s.running != nil {
+		s.running.http.SetKeepAlivesEnabled(false)
+		s.running.http.SetKeepAlivesEnabled(true)
+	}
+}
+
 // Restart is a Stop and a Start: connections break, sessions are forgotten, the
 // address stays.
 func (s *Server) Restart() {
