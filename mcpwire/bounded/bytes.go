@@ -17,7 +17,7 @@ func (e *TooLargeError) Error() string {
 }
 
 // trusted is the most room made on a stranger's word alone, in bytes.
-const trusted = 1 << 20
+const trusted = 4 << 20
 
 // Append adds piece to b, which the caller owns. It fails with a
 // [TooLargeError], and leaves b as it was, where the sum would pass the limit;
