@@ -236,7 +236,7 @@ func TestAnIdleConnectionIsClosedUnderItsClient(t *testing.T) {
 	}
 	reader := bufio.NewReader(connection)
 	response, err := http.ReadResponse(reader, nil)
-	if err != nil || response.StatusCode != 200 {
+	if err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("got %+v (%v)", response, err)
 	}
 	if _, err := io.Copy(io.Discard, response.Body); err != nil {

@@ -1,9 +1,11 @@
 package mcptest_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
@@ -67,6 +69,58 @@ func TestTheSDKReadsWhatTheModelPlays(t *testing.T) {
 	seen := m.WaitFor(6)
 	if seen[0].Token() != "model-key" || seen[0].Messages[0].Content != "Hello" || !seen[0].IncludeUsage {
 		t.Errorf("the log holds %+v", seen[0])
+	}
+}
+
+func TestAnAnswerIsOneBodyForAClientThatDoesNotStream(t *testing.T) {
+	stored := 3
+	m := mcptest.NewModel(t)
+	m.Play(mcptest.Say("Hello").And(mcptest.ModelCall{ID: "a", Name: "f", Arguments: "{}"}).
+		Costs(mcptest.ModelUsage{Prompt: 9, Completion: 2, Stored: &stored}), mcptest.Refuse("No."), mcptest.Say("Hello").CutAfter(0))
+	service := openai.NewChatCompletionService(option.WithBaseURL(m.URL()), option.WithHTTPClient(newClient(t, "")), option.WithMaxRetries(0))
+	ask := func() (*openai.ChatCompletion, error) {
+		return service.New(t.Context(), openai.ChatCompletionNewParams{Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hi")}})
+	}
+	got, err := ask()
+	if err != nil || got.Choices[0].Message.Content != "Hello" || got.Choices[0].Message.ToolCalls[0].Function.Name != "f" ||
+		got.Choices[0].FinishReason != "tool_calls" || got.Usage.PromptTokensDetails.CacheWriteTokens != 3 {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+	if got, err = ask(); err != nil || got.Choices[0].Message.Refusal != "No." {
+		t.Errorf("got %+v (%v)", got, err)
+	}
+	if _, err = ask(); err == nil {
+		t.Error("half a body was an answer")
+	}
+}
+
+func TestAnAnswerWaitsAndIdlesWhenTold(t *testing.T) {
+	released := make(chan struct{})
+	m := mcptest.NewModel(t, mcptest.Say("late").Held(released), mcptest.Say("twelve chars").IdlesAfter(2),
+		mcptest.ModelEvents("data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"raw\"}}]}\n\n"))
+	go func() {
+		m.WaitFor(1)
+		close(released)
+	}()
+	if got, err := ask(t, m, openai.UserMessage("Hi")); err != nil || got.Choices[0].Message.Content != "late" {
+		t.Errorf("got %+v (%v)", got.Choices, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	service := openai.NewChatCompletionService(option.WithBaseURL(m.URL()), option.WithHTTPClient(newClient(t, "")), option.WithMaxRetries(0))
+	stream := service.NewStreaming(ctx, openai.ChatCompletionNewParams{Model: "m", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hi")}})
+	pieces := 0
+	for stream.Next() {
+		pieces++
+	}
+	if pieces != 2 || !errors.Is(stream.Err(), context.DeadlineExceeded) {
+		t.Errorf("%d pieces, then %v", pieces, stream.Err())
+	}
+	if got, err := ask(t, m, openai.UserMessage("Hi")); err != nil || got.Choices[0].Message.Content != "raw" {
+		t.Errorf("got %+v (%v)", got.Choices, err)
+	}
+	if got := len(m.Requests()); got != 3 {
+		t.Errorf("the log holds %d requests", got)
 	}
 }
 

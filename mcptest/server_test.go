@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
@@ -135,5 +136,37 @@ func TestTheSDKFindsNothingWrongWithAnOrdinaryServer(t *testing.T) {
 				t.Errorf("got %+v (%v)", got, err)
 			}
 		})
+	}
+}
+
+func TestAServerSaysHowLongItsListsLastAndWhatItWillNotTell(t *testing.T) {
+	s := mcptest.NewServer(t, mcptest.Cache(90*time.Second, "public"), mcptest.WithoutListChanged(), mcptest.Tools(
+		mcptest.Tool{Name: "fails", OutputSchema: `{"type":"object"}`, Call: func(context.Context, mcptest.Call) mcptest.Result { return mcptest.ToolError("out of paper") }},
+		mcptest.Tool{Name: "odd", Definition: `{"name":7}`},
+	))
+	got := send(newClient(t, ""), request(t, s, "tools/list", ""))
+	for _, part := range []string{`"ttlMs":90000,"cacheScope":"public"`, `"outputSchema":{"type":"object"}`, `,{"name":7}]`} {
+		if !strings.Contains(got.body, part) {
+			t.Errorf("%s lacks %s", got.body, part)
+		}
+	}
+	if got := send(newClient(t, ""), callRequest(t, s, "fails")); !strings.Contains(got.body, `"text":"out of paper"}],"isError":true`) {
+		t.Errorf("got %s", got.body)
+	}
+	answer := make(chan seen)
+	go func() {
+		answer <- send(newClient(t, ""), request(t, s, "subscriptions/listen", `"notifications":{"toolsListChanged":true},`))
+	}()
+	s.WaitStreams(1)
+	if s.NotifyToolsChanged() != 0 || s.Notify("notifications/prompts/list_changed") != 1 {
+		t.Error("the wrong streams were told")
+	}
+	s.CloseStreams()
+	if got := <-answer; !strings.Contains(got.body, `"notifications":{}`) || !strings.Contains(got.body, "prompts/list_changed") {
+		t.Errorf("got %s", got.body)
+	}
+	s.Forget()
+	if left := s.Requests(mcptest.Any); len(left) != 0 {
+		t.Errorf("the log holds %d requests", len(left))
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -105,7 +106,7 @@ func TestAFunctionAnswersEachConversationByItself(t *testing.T) {
 	for i := range 20 {
 		together.Go(func() {
 			request := question()
-			request.Messages[0].Text = fmt.Sprint(i)
+			request.Messages[0].Text = strconv.Itoa(i)
 			for turn := 1; turn <= 3; turn++ {
 				got, err := m.Generate(t.Context(), request, nil)
 				if want := fmt.Sprintf("%d %d", turn, i); err != nil || got.Text != want {
