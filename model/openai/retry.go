@@ -24,7 +24,7 @@ func pauseBefore(attempt int, first, after time.Duration) time.Duration {
 	for range attempt - 1 {
 		ceiling = min(2*ceiling, longestPause)
 	}
-	return after + rand.N(ceiling+1) //nolint:gosec // jitter spreads load and keeps no secret
+	return after + rand.N(ceiling+1)
 }
 
 // wait reports whether ctx lasted.
