@@ -41,18 +41,16 @@ func (st *stream) end(broken bool) {
 	}
 }
 
-// watch holds a stream open until somebody ends it.
+// watch holds a stream open until somebody ends it. A last stream is over after
+// its greeting.
 func (s *Server) watch(x *Exchange, st *stream, last bool) {
 	beginEvents(x.writer)
-	writeFlushed(x.writer, st.greeting)
 	if last {
+		writeFlushed(x.writer, st.greeting)
 		return
 	}
 	st.ctx, st.ending, st.w = x.Context(), make(chan bool, 1), x.writer
-	s.mu.Lock()
-	s.streams = append(s.streams, st)
-	s.wake()
-	s.mu.Unlock()
+	s.begin(st)
 	broken := false
 	select {
 	case broken = <-st.ending:
@@ -73,6 +71,18 @@ func (s *Server) watch(x *Exchange, st *stream, last bool) {
 	} else if st.ctx.Err() == nil {
 		writeFlushed(x.writer, st.farewell)
 	}
+}
+
+// begin makes a stream known and then greets: who reads the greeting may rely on
+// the stream at once, and nothing is written before the greeting.
+func (s *Server) begin(st *stream) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.mu.Lock()
+	s.streams = append(s.streams, st)
+	s.wake()
+	s.mu.Unlock()
+	writeFlushed(st.w, st.greeting)
 }
 
 // Streams is how many streams are open for notifications.
