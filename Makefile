@@ -4,8 +4,9 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# The linter and buf are pinned in modules of their own.
-LINT := go tool -modfile=tools/lint/go.mod golangci-lint
+# The linter and buf are pinned in modules of their own. The linter's cache is this
+# checkout's own, because it mixes up checkouts that share one.
+LINT := GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint go tool -modfile=tools/lint/go.mod golangci-lint
 BUF := go tool -modfile=tools/proto/go.mod buf
 
 .PHONY: help
