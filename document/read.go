@@ -138,7 +138,8 @@ func recovered(err *error) {
 func (s *Source) unreadable(data []byte, err error) error {
 	line, why := 1, "it is not YAML"
 	if syntax, ok := errors.AsType[yaml.Error](err); ok {
-		why, _, _ = strings.Cut(syntax.GetMessage(), "\n")
+		// One of the library's messages quotes the file behind a colon.
+		why, _, _ = strings.Cut(syntax.GetMessage(), ": \"")
 		if t := syntax.GetToken(); t != nil && t.Position != nil {
 			line = t.Position.Line
 		}

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"slices"
 	"time"
 
 	"github.com/psych-systems/psych-go/messages"
@@ -11,11 +10,16 @@ import (
 // Spec describes an agent. It is data: the tools of its servers are discovered,
 // never declared.
 type Spec struct {
-	Name         string   `yaml:"name"`
-	Instructions string   `yaml:"instructions"`
-	Model        Model    `yaml:"model"`
-	MCPServers   []Server `yaml:"mcp_servers"`
-	// Tools names tools of the embedding program.
+	// Name begins with a letter or "_" and has at most 128 letters, digits, "_",
+	// "." and "-".
+	Name string `yaml:"name"`
+	// Instructions may have several lines, or none.
+	Instructions string `yaml:"instructions"`
+	Model        Model  `yaml:"model"`
+	// MCPServers have different names.
+	MCPServers []Server `yaml:"mcp_servers"`
+	// Tools names tools of the embedding program. The names are public as they
+	// are: none is that of a built-in tool or begins as a server's tools do.
 	Tools  []string `yaml:"tools"`
 	Limits Limits   `yaml:"limits"`
 }
@@ -27,12 +31,15 @@ type Model struct {
 
 // Server is an MCP server.
 type Server struct {
-	// Name is the Spec's alias of the server.
+	// Name is the Spec's alias of the server: formed as a Spec's name, without
+	// "__" in it and without "_" at its end.
 	Name string `yaml:"name"`
-	URL  string `yaml:"url"`
+	// URL is absolute, http or https, without user information and fragment.
+	URL string `yaml:"url"`
 	// Transport is Streamable HTTP when empty.
 	Transport messages.Transport `yaml:"transport"`
-	// Credential is a name, never a value; "" sends none.
+	// Credential is a name, never a value; "" sends none. A server with OAuth has
+	// none.
 	Credential string `yaml:"credential"`
 	// Allow is the patterns that tools must match, exactly or up to a trailing
 	// "*"; empty grants all that the tenant permits.
@@ -67,25 +74,36 @@ func (s Server) Grant() narrow.Grant {
 	return narrow.Of(s.Allow...)
 }
 
-// OAuth says how a server's grant is obtained.
+// OAuth says how a server's grant is obtained (MCP 2026-07-28, authorization).
+// The client is the preregistered one, else the document at CIMDURL, else one
+// that is registered.
 type OAuth struct {
 	// Grant is [GrantClientCredentials] when empty.
-	Grant                  string `yaml:"grant"`
-	PreregisteredClientID  string `yaml:"preregistered_client_id"`
+	Grant string `yaml:"grant"`
+	// PreregisteredClientID needs Issuer, so that no other authorization server
+	// gets to see the client.
+	PreregisteredClientID string `yaml:"preregistered_client_id"`
+	// ClientSecretCredential is the name of the preregistered client's secret.
 	ClientSecretCredential string `yaml:"client_secret_credential"`
-	Issuer                 string `yaml:"issuer"`
+	// Issuer is the authorization server that is accepted; "" is the one that the
+	// MCP server names.
+	Issuer string `yaml:"issuer"`
 	// Scopes are asked for besides those that the server's challenge names.
 	Scopes []string `yaml:"scopes"`
-	// TokenEndpointAuthMethod is nil to go by the server's metadata.
+	// TokenEndpointAuthMethod is client_secret_basic, client_secret_post,
+	// private_key_jwt or none; nil goes by the authorization server's metadata.
 	TokenEndpointAuthMethod *string `yaml:"token_endpoint_auth_method"`
-	PrivateKeyCredential    *string `yaml:"private_key_credential"`
-	CIMDURL                 string  `yaml:"cimd_url"`
-	// AllowDynamicRegistration is true when nil.
+	// PrivateKeyCredential is the name of the key for private_key_jwt.
+	PrivateKeyCredential *string `yaml:"private_key_credential"`
+	// CIMDURL is where the Client ID Metadata Document is.
+	CIMDURL string `yaml:"cimd_url"`
+	// AllowDynamicRegistration is true when nil (RFC 7591).
 	AllowDynamicRegistration *bool `yaml:"allow_dynamic_registration"`
-	// ApplicationType is native when empty.
+	// ApplicationType is native when empty, or web.
 	ApplicationType string `yaml:"application_type"`
 	// ClientName is psych when empty.
-	ClientName   string   `yaml:"client_name"`
+	ClientName string `yaml:"client_name"`
+	// RedirectURIs are https, or http to loopback.
 	RedirectURIs []string `yaml:"redirect_uris"`
 }
 
@@ -97,78 +115,8 @@ const (
 
 // Limits bounds a Run.
 type Limits struct {
-	// MaxTurns is 32 when 0.
+	// MaxTurns is 32 when 0, and at most 1000.
 	MaxTurns int `yaml:"max_turns"`
-	// Deadline is 10 minutes when 0.
+	// Deadline is 10 minutes when 0, and at most 24 hours.
 	Deadline time.Duration `yaml:"deadline"`
-}
-
-// unset reports whether the limit at a path has no value.
-func (l Limits) unset(path string) bool {
-	if path == "$.limits.deadline" {
-		return l.Deadline == 0
-	}
-	return l.MaxTurns == 0
-}
-
-const (
-	defaultMaxTurns   = 32
-	defaultDeadline   = 10 * time.Minute
-	defaultClientName = "psych"
-	applicationNative = "native"
-	applicationWeb    = "web"
-)
-
-// withDefaults returns a copy in which every default is written out.
-func (s Spec) withDefaults() Spec {
-	s.MCPServers = slices.Clone(s.MCPServers)
-	for i := range s.MCPServers {
-		s.MCPServers[i] = s.MCPServers[i].withDefaults()
-	}
-	s.Tools = slices.Clone(s.Tools)
-	s.Limits.MaxTurns = orDefault(s.Limits.MaxTurns, defaultMaxTurns)
-	s.Limits.Deadline = orDefault(s.Limits.Deadline, defaultDeadline)
-	return s
-}
-
-func (s Server) withDefaults() Server {
-	s.Transport = orDefault(s.Transport, messages.TransportHTTP)
-	s.Session = orDefault(s.Session, SessionShared)
-	s.Allow = slices.Clone(s.Allow)
-	slices.Sort(s.Allow)
-	s.Allow = slices.Compact(s.Allow)
-	s.Preload = copied(s.Preload)
-	if s.OAuth != nil {
-		oauth := s.OAuth.withDefaults()
-		s.OAuth = &oauth
-	}
-	return s
-}
-
-func (o OAuth) withDefaults() OAuth {
-	o.Grant = orDefault(o.Grant, GrantClientCredentials)
-	o.ApplicationType = orDefault(o.ApplicationType, applicationNative)
-	o.ClientName = orDefault(o.ClientName, defaultClientName)
-	o.Scopes, o.RedirectURIs = slices.Clone(o.Scopes), slices.Clone(o.RedirectURIs)
-	o.TokenEndpointAuthMethod = copied(o.TokenEndpointAuthMethod)
-	o.PrivateKeyCredential = copied(o.PrivateKeyCredential)
-	if o.AllowDynamicRegistration = copied(o.AllowDynamicRegistration); o.AllowDynamicRegistration == nil {
-		o.AllowDynamicRegistration = new(true)
-	}
-	return o
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
-}
-
-func copied[T any](value *T) *T {
-	if value == nil {
-		return nil
-	}
-	return new(*value)
 }

@@ -1,14 +1,10 @@
 package spec
 
 import (
-	"fmt"
-	"net/netip"
-	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/psych-systems/psych-go/document"
 	"github.com/psych-systems/psych-go/messages"
 	"github.com/psych-systems/psych-go/narrow"
 )
@@ -16,163 +12,102 @@ import (
 const (
 	maxTurns    = 1000
 	maxDeadline = 24 * time.Hour
+	// maxModel bounds a model's id, in bytes.
+	maxModel = 256
 )
 
-var (
-	namePattern       = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.-]{0,127}$`)
-	credentialPattern = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_./-]{0,127}$`)
-	authMethods       = []string{"client_secret_basic", "client_secret_post", "private_key_jwt", "none"}
-)
-
-// problem is what is wrong with a Spec, and where.
-type problem struct{ path, why string }
-
-func at(path, format string, args ...any) *problem {
-	return &problem{path: path, why: fmt.Sprintf(format, args...)}
-}
-
-// validate returns the first problem, nil for a valid Spec.
-func validate(s Spec) *problem {
-	switch {
-	case !namePattern.MatchString(s.Name):
-		return at("$.name", "the name %q must match %s", s.Name, namePattern)
-	case s.Model.Model == "":
-		return at("$.model.model", "the Spec must name a model")
-	case s.Limits.MaxTurns < 0 || s.Limits.MaxTurns > maxTurns:
-		return at("$.limits.max_turns", "max_turns must be from 1 to %d", maxTurns)
-	case s.Limits.Deadline < 0 || s.Limits.Deadline > maxDeadline:
-		return at("$.limits.deadline", "the deadline must be longer than 0 and at most %s", maxDeadline)
+// validate finds everything that keeps a Spec from having a Version.
+func validate(s Spec) document.Problems {
+	var found document.Problems
+	if !namePattern.MatchString(s.Name) {
+		found.Add("$.name", "the name %.80q %s", s.Name, nameRule)
 	}
-	seen := map[string]bool{}
+	if !printable(s.Instructions, "\n\r\t") {
+		found.Add("$.instructions", "the instructions must be UTF-8 text without control characters")
+	}
+	switch model := s.Model.Model; {
+	case strings.TrimSpace(model) == "":
+		found.Add("$.model.model", "the Spec must name its model, as in model: {model: gpt-5}")
+	case len(model) > maxModel || strings.TrimSpace(model) != model || !printable(model, ""):
+		found.Add("$.model.model", "the model's name must be one line of at most %d bytes without space around it", maxModel)
+	}
+	if s.Limits.MaxTurns < 0 || s.Limits.MaxTurns > maxTurns {
+		found.Add("$.limits.max_turns", "max_turns must be from 1 to %d", maxTurns)
+	}
+	if s.Limits.Deadline < 0 || s.Limits.Deadline > maxDeadline {
+		found.Add("$.limits.deadline", "the deadline must be longer than 0 and at most 24h")
+	}
+	aliases := make(map[string]bool, len(s.MCPServers))
 	for i, server := range s.MCPServers {
-		path := fmt.Sprintf("$.mcp_servers[%d]", i)
-		if found := validateServer(path, server); found != nil {
-			return found
+		path := document.Index("$.mcp_servers", i)
+		server.validate(path, &found)
+		if aliases[server.Name] {
+			found.Add(path+".name", "the server alias %.80q stands twice", server.Name)
 		}
-		if seen[server.Name] {
-			return at(path+".name", "the server alias %q stands twice", server.Name)
-		}
-		seen[server.Name] = true
+		aliases[server.Name] = true
 	}
-	return validateTools(s)
+	validateTools(s, &found)
+	return found
 }
 
-func validateServer(path string, s Server) *problem {
-	if found := validateAlias(path, s.Name); found != nil {
-		return found
+func (s Server) validate(path string, found *document.Problems) {
+	if fault := AliasFault(s.Name); fault != "" {
+		found.Add(path+".name", "the server alias %.80q %s", s.Name, fault)
 	}
 	if _, err := messages.CanonicalURL(s.URL); err != nil {
-		return at(path+".url", "%v", err)
+		found.Add(path+".url", "%v", err)
 	}
-	switch {
-	case s.Transport == "stdio":
-		return at(path+".transport", "stdio is no transport here: the runtime serves many tenants and owns no subprocesses; put the server behind Streamable HTTP")
-	case s.Transport != "" && s.Transport != messages.TransportHTTP && s.Transport != messages.TransportSSE:
-		return at(path+".transport", "the transport %q is neither http nor sse", string(s.Transport))
-	case s.Credential != "" && !credentialPattern.MatchString(s.Credential):
-		return at(path+".credential", "the credential must be a name that matches %s, never a value", credentialPattern)
-	case s.Session != "" && s.Session != SessionShared && s.Session != SessionRun:
-		return at(path+".session", "the session %q is neither shared nor run", string(s.Session))
-	case s.OAuth != nil && s.Credential != "":
-		return at(path+".credential", "a server has either a credential or oauth, not both")
+	switch s.Transport {
+	case "", messages.TransportHTTP, messages.TransportSSE:
+	case "stdio":
+		found.Add(path+".transport", "stdio is no transport here: one process serves many tenants and starts no programs for them; run the server behind Streamable HTTP")
+	default:
+		found.Add(path+".transport", "the transport %.80q is neither http nor sse", string(s.Transport))
+	}
+	switch s.Session {
+	case "", SessionShared, SessionRun:
+	default:
+		found.Add(path+".session", "the session %.80q is neither shared nor run", string(s.Session))
 	}
 	for i, pattern := range s.Allow {
-		if !narrow.ValidPattern(pattern) {
-			return at(fmt.Sprintf("%s.allow[%d]", path, i), "the pattern %q must be a tool's name, or the beginning of one with a \"*\" at its end", pattern)
+		if !narrow.ValidPattern(pattern) || !printable(pattern, "") {
+			found.Add(document.Index(path+".allow", i), "the pattern %.80q must be a tool's name, or how one begins with a \"*\" at its end", pattern)
 		}
+	}
+	switch {
+	case s.OAuth != nil && s.Credential != "":
+		found.Add(path+".credential", "a server has either a credential or oauth, not both")
+	case s.Credential != "" && CredentialFault(s.Credential) != "":
+		found.Add(path+".credential", "credential %s", CredentialFault(s.Credential))
 	}
 	if s.OAuth != nil {
-		return validateOAuth(path+".oauth", *s.OAuth)
+		s.OAuth.validate(path+".oauth", found)
 	}
-	return nil
-}
-
-func validateAlias(path, alias string) *problem {
-	switch {
-	case !namePattern.MatchString(alias):
-		return at(path+".name", "the server alias %q must match %s", alias, namePattern)
-	case strings.Contains(alias, "__"):
-		return at(path+".name", "the server alias %q must not have \"__\" in it, which divides server and tool", alias)
-	case strings.HasSuffix(alias, "_"):
-		return at(path+".name", "the server alias %q must not end in \"_\"", alias)
-	}
-	return nil
-}
-
-func validateOAuth(path string, o OAuth) *problem {
-	method := ""
-	if o.TokenEndpointAuthMethod != nil {
-		method = *o.TokenEndpointAuthMethod
-	}
-	switch {
-	case o.Grant != "" && o.Grant != GrantClientCredentials && o.Grant != GrantAuthorizationCode:
-		return at(path+".grant", "the grant %q is neither client_credentials nor authorization_code", o.Grant)
-	case o.TokenEndpointAuthMethod != nil && !slices.Contains(authMethods, method):
-		return at(path+".token_endpoint_auth_method", "the method %q is none of %s", method, strings.Join(authMethods, ", "))
-	case method == "private_key_jwt" && o.PrivateKeyCredential == nil:
-		return at(path+".token_endpoint_auth_method", "private_key_jwt needs private_key_credential")
-	case strings.HasPrefix(method, "client_secret_") && o.PreregisteredClientID != "" && o.ClientSecretCredential == "":
-		return at(path+".token_endpoint_auth_method", "%s needs client_secret_credential", method)
-	case method == "none" && (o.Grant == "" || o.Grant == GrantClientCredentials):
-		return at(path+".token_endpoint_auth_method", "client_credentials needs a client that authenticates itself, so the method cannot be none")
-	case o.ClientSecretCredential != "" && o.PreregisteredClientID == "":
-		return at(path+".client_secret_credential", "a client secret needs preregistered_client_id")
-	case o.PreregisteredClientID != "" && o.Issuer == "":
-		return at(path+".preregistered_client_id", "a preregistered client needs the issuer that may receive it")
-	case o.ClientSecretCredential != "" && !credentialPattern.MatchString(o.ClientSecretCredential):
-		return at(path+".client_secret_credential", "client_secret_credential must be a name that matches %s, never a value", credentialPattern)
-	case o.PrivateKeyCredential != nil && !credentialPattern.MatchString(*o.PrivateKeyCredential):
-		return at(path+".private_key_credential", "private_key_credential must be a name that matches %s, never a value", credentialPattern)
-	case o.ApplicationType != "" && o.ApplicationType != applicationNative && o.ApplicationType != applicationWeb:
-		return at(path+".application_type", "the application type %q is neither native nor web", o.ApplicationType)
-	case o.Issuer != "" && !secureURL(o.Issuer):
-		return at(path+".issuer", "the issuer must be an https URL without query and fragment")
-	case o.CIMDURL != "" && (!secureURL(o.CIMDURL) || strings.Count(o.CIMDURL, "/") < 3):
-		return at(path+".cimd_url", "cimd_url must be an https URL with a path, without query and fragment")
-	}
-	for i, scope := range o.Scopes {
-		if scope == "" || strings.ContainsAny(scope, " \"\\\t\n") {
-			return at(fmt.Sprintf("%s.scopes[%d]", path, i), "the scope %q is no single scope token (RFC 6749 section 3.3)", scope)
-		}
-	}
-	for i, uri := range o.RedirectURIs {
-		if parsed, err := url.Parse(uri); err != nil || parsed.Scheme == "" || strings.Contains(uri, "#") ||
-			parsed.Scheme == "javascript" || parsed.Scheme == "data" || parsed.Scheme == "file" {
-			return at(fmt.Sprintf("%s.redirect_uris[%d]", path, i), "the redirect URI %q must be an absolute URI without a fragment", uri)
-		}
-	}
-	return nil
-}
-
-// secureURL reports whether a URL is https, or http to loopback, without user
-// information, query and fragment.
-func secureURL(raw string) bool {
-	parsed, err := url.Parse(raw)
-	if err != nil || parsed.Host == "" || parsed.User != nil || strings.ContainsAny(raw, "?#") {
-		return false
-	}
-	address, err := netip.ParseAddr(parsed.Hostname())
-	loopback := parsed.Hostname() == "localhost" || err == nil && address.IsLoopback()
-	return parsed.Scheme == "https" || parsed.Scheme == "http" && loopback
 }
 
 // validateTools checks the host tools' names, which are public as they are.
-func validateTools(s Spec) *problem {
+func validateTools(s Spec, found *document.Problems) {
+	wearers := make(map[string]string, len(s.MCPServers))
+	for _, server := range s.MCPServers {
+		wearers[narrow.Prefix(server.Name)] = server.Name
+	}
+	seen := make(map[string]bool, len(s.Tools))
 	for i, tool := range s.Tools {
-		path := fmt.Sprintf("$.tools[%d]", i)
+		path := document.Index("$.tools", i)
 		switch {
 		case !narrow.Legal(tool):
-			return at(path, "the host tool %q must have 1 to %d characters of [A-Za-z0-9_-]", tool, narrow.MaxName)
-		case slices.Contains(s.Tools[:i], tool):
-			return at(path, "the host tool %q stands twice", tool)
+			found.Add(path, "the host tool %.80q must have 1 to %d letters, digits, \"_\" and \"-\"", tool, narrow.MaxName)
+		case seen[tool]:
+			found.Add(path, "the host tool %q stands twice", tool)
 		case narrow.Reserved(tool):
-			return at(path, "the host tool %q has the name of a built-in tool", tool)
+			found.Add(path, "the host tool %q has the name of a built-in tool", tool)
 		}
-		for _, server := range s.MCPServers {
-			if strings.HasPrefix(tool, narrow.Prefix(server.Name)) {
-				return at(path, "the host tool %q wears the prefix of the server %q and could be taken for one of its tools", tool, server.Name)
+		seen[tool] = true
+		for end := range len(tool) + 1 {
+			if server, worn := wearers[tool[:end]]; worn {
+				found.Add(path, "the host tool %q wears the prefix of the server %q and could be taken for one of its tools", tool, server)
+				break
 			}
 		}
 	}
-	return nil
 }
