@@ -117,12 +117,16 @@ func follow(t testing.TB, run *psych.Run) told {
 	return got
 }
 
+// tool is a tool that changes nothing; nil answers "ok".
 func tool(name string, call func(mcptest.Call) mcptest.Result) mcptest.Tool {
-	return mcptest.Tool{
+	made := mcptest.Tool{
 		Name: name, Description: "Does " + name + ".", Annotations: `{"readOnlyHint":true}`,
 		InputSchema: `{"type":"object","properties":{"q":{"type":"string"}}}`,
-		Call:        func(_ context.Context, c mcptest.Call) mcptest.Result { return call(c) },
 	}
+	if call != nil {
+		made.Call = func(_ context.Context, c mcptest.Call) mcptest.Result { return call(c) }
+	}
+	return made
 }
 
 func TestARunAsksItsModelCallsItsToolsAndAnswers(t *testing.T) {

@@ -21,7 +21,8 @@ import (
 	"github.com/psych-systems/psych-go/spec"
 )
 
-// playing is a model that plays answers, and keeps what it was asked.
+// playing is a model that plays answers, and then none; it keeps what it was
+// asked.
 type playing struct {
 	answers  []model.Response
 	requests chan model.Request
@@ -30,7 +31,7 @@ type playing struct {
 }
 
 func play(answers ...model.Response) *playing {
-	return &playing{answers: answers, requests: make(chan model.Request, 100)}
+	return &playing{answers: answers, requests: make(chan model.Request, 1000)}
 }
 
 func (p *playing) Generate(ctx context.Context, request model.Request, onText func(string)) (model.Response, error) {
@@ -43,6 +44,9 @@ func (p *playing) Generate(ctx context.Context, request model.Request, onText fu
 	p.requests <- request
 	if p.before != nil {
 		p.before(turn)
+	}
+	if turn >= len(p.answers) {
+		<-ctx.Done()
 	}
 	if err := ctx.Err(); err != nil {
 		return model.Response{}, err

@@ -45,6 +45,9 @@ func (t *targets) Target(ctx context.Context, scope messages.Scope, server spec.
 
 // find makes the key of a server that no Spec needs to name.
 func (t *targets) find(ctx context.Context, scope messages.Scope, alias, url string, transport messages.Transport, credential string) (*messages.Target, error) {
+	if _, err := messages.CanonicalURL(url); err != nil {
+		return nil, err
+	}
 	if err := t.egress.Judge(scope.Tenant, url); err != nil {
 		return nil, err
 	}
