@@ -61,6 +61,7 @@ var arrows = map[string][]string{
 
 	"":            {wires},
 	"cmd/runtime": {"", wires},
+	"bench":       {},
 
 	"mcptest":            {},
 	"mcptest/npm":        {},
