@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -45,9 +46,20 @@ func (s *Session) CallTool(ctx context.Context, call *messages.CallTool) (*messa
 		reply, fault = s.exchanger.Exchange(ctx, m)
 	}
 	if fault != nil {
-		return nil, fault
+		return nil, s.calling(fault)
 	}
 	return s.readResult(reply.Result)
+}
+
+// calling is a fault of a call: a server that forbids one call has let us in, and
+// is reached by the next one.
+func (s *Session) calling(fault *Fault) *Fault {
+	if fault.Status != http.StatusForbidden || fault.kind() != failure.KindMcpServerUnreachable {
+		return fault
+	}
+	own := *fault
+	own.failure = failure.New(failure.KindMcpProtocolError, s.options.subject()+" forbids this call", fault.failure)
+	return &own
 }
 
 // callParams are the params of a call.

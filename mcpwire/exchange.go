@@ -56,7 +56,7 @@ func (f *found) done() bool { return f.reply != nil || f.fault != nil }
 // and hands the server's own messages to meet. The reply keeps the text.
 func (x *span) find(text []byte, id int64, meet func(*inbound)) (found, error) {
 	var f found
-	err := decodeInbound(text, func(m *inbound) {
+	err := decodeEvent(text, func(m *inbound) {
 		switch {
 		case f.done():
 		case m.method != "":

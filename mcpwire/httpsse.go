@@ -116,7 +116,7 @@ func (h *httpSSE) serve(events *eventstream.Reader, body io.Closer, credential s
 		case event.Name == "endpoint" || len(event.Data) == 0:
 			// The address was settled once.
 		default:
-			err := decodeInbound(events.Take(), func(m *inbound) { h.meet(m, credential) })
+			err := decodeEvent(events.Take(), func(m *inbound) { h.meet(m, credential) })
 			if err != nil {
 				h.Logger.Debug("an event that is no message was skipped", zap.String("server", h.Server), zap.Error(err))
 			}
@@ -213,12 +213,18 @@ func (h *httpSSE) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
 	defer h.forget(id)
 	x := h.begin(ctx)
 	defer x.finish()
-	// The POST may be answered after the reply has come, or never.
+	// The POST has a span of its own: it may be answered after the reply has come,
+	// or never.
+	post := h.begin(x.ctx)
 	posted := make(chan *Fault, 1)
-	if !h.spawn(func(context.Context) { posted <- h.deposit(x, m, m.encode(id)) }) {
+	if !h.spawn(func(context.Context) {
+		defer post.finish()
+		posted <- h.deposit(post, m, m.encode(id))
+	}) {
+		post.finish()
 		return Reply{}, h.ended(errClosed, false)
 	}
-	reply, fault := h.await(x, waiting, posted)
+	reply, fault := h.await(x.ctx, &post.sent, waiting, posted)
 	if fault != nil && fault.sent && m.Method != methodInitialize &&
 		(fault.Class == ClassCancelled || fault.Class == ClassTimeout) {
 		cancel := cancellation(id, m.Credential)
@@ -227,7 +233,8 @@ func (h *httpSSE) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
 	return reply, fault
 }
 
-func (h *httpSSE) await(x *span, waiting <-chan found, posted <-chan *Fault) (Reply, *Fault) {
+// await waits for what comes first; sent says whether the request was written.
+func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan found, posted <-chan *Fault) (Reply, *Fault) {
 	for {
 		select {
 		case f := <-waiting:
@@ -244,10 +251,10 @@ func (h *httpSSE) await(x *span, waiting <-chan found, posted <-chan *Fault) (Re
 				return Reply{}, fault
 			}
 			posted = nil
-		case <-x.ctx.Done():
-			return Reply{}, h.ended(context.Cause(x.ctx), x.sent.Load())
+		case <-ctx.Done():
+			return Reply{}, h.ended(context.Cause(ctx), sent.Load())
 		case <-h.gone:
-			return Reply{}, h.lost(h.loss, x.sent.Load())
+			return Reply{}, h.lost(h.loss, sent.Load())
 		}
 	}
 }

@@ -73,6 +73,20 @@ func decodeInbound(text []byte, visit func(*inbound)) error {
 	return nil
 }
 
+// decodeEvent visits the messages of an event. Where its data as a whole is none,
+// each line is tried for itself: an event that was begun and never ended runs
+// into the next one, which is not at fault.
+func decodeEvent(data []byte, visit func(*inbound)) error {
+	err := decodeInbound(data, visit)
+	if err == nil || bytes.IndexByte(data, '\n') < 0 {
+		return err
+	}
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		_ = decodeInbound(line, visit)
+	}
+	return err
+}
+
 func (m *inbound) decode(text []byte) error {
 	var fault []byte
 	err := eachMember(text, func(name, value []byte) {

@@ -47,6 +47,7 @@ var faults = []fault{
 	{name: "JSON in capitals", peer: raw(200, "Application/JSON", "$REPLY"), text: "ok"},
 	{name: "JSON without a type", peer: raw(200, "-", "$REPLY"), text: "ok"},
 	{name: "JSON array", peer: raw(200, "application/json", "[$REPLY]"), text: "ok"},
+	{name: "JSON behind a byte order mark", peer: raw(200, "application/json", "\uFEFF$REPLY"), text: "ok"},
 	{name: "white space around", peer: raw(200, "application/json", "\n\t $REPLY \r\n"), text: "ok"},
 	{name: "our id as a text", peer: raw(200, "application/json", `{"jsonrpc":"2.0","id":"$ID","result":{"content":[{"type":"text","text":"ok"}]}}`), text: "ok"},
 	{name: "our id with a fraction", peer: raw(200, "application/json", `{"jsonrpc":"2.0","id":$ID.0,"result":{"content":[{"type":"text","text":"ok"}]}}`), text: "ok"},
@@ -91,7 +92,7 @@ var faults = []fault{
 	{name: "input wanted", peer: raw(200, "application/json", `{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"input_required","inputRequests":{"a":{"method":"elicitation/create"}}}}`), kind: failure.KindMcpInputRequiredError},
 
 	// Statuses.
-	{name: "403", peer: raw(403, "text/plain", "no"), kind: failure.KindMcpServerUnreachable},
+	{name: "403", peer: raw(403, "text/plain", "no"), kind: failure.KindMcpProtocolError},
 	{name: "413", peer: raw(413, "-", ""), kind: failure.KindMcpProtocolError},
 	{name: "429", peer: raw(429, "-", ""), kind: failure.KindMcpServerUnreachable},
 	{name: "500", peer: raw(500, "text/html", "<html>"), kind: failure.KindMcpServerUnreachable, ran: true},

@@ -264,6 +264,16 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
+// soon waits for a channel to be closed.
+func soon(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatalf("not in time: %s", what)
+	}
+}
+
 // maybeRan is what a failed call says about whether it may have run.
 func maybeRan(err error) bool {
 	var fault interface{ Sent() bool }

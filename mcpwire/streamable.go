@@ -1,6 +1,7 @@
 package mcpwire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -109,6 +110,9 @@ func (s *streamable) read(x *span, response *http.Response, m *Message, agreed *
 	}
 }
 
+// byteOrderMark may come before a JSON text and means nothing (RFC 8259 section 8.1).
+var byteOrderMark = []byte("\uFEFF")
+
 // single reads an answer that is one JSON text.
 func (s *streamable) single(x *span, response *http.Response, agreed *agreement, id int64, credential string) (Reply, *Fault) {
 	defer response.Body.Close() //nolint:errcheck // nothing was written to it
@@ -116,7 +120,7 @@ func (s *streamable) single(x *span, response *http.Response, agreed *agreement,
 	if fault != nil {
 		return Reply{}, fault
 	}
-	f, err := x.find(body, id, func(met *inbound) { s.meet(met, agreed, credential) })
+	f, err := x.find(bytes.TrimPrefix(body, byteOrderMark), id, func(met *inbound) { s.meet(met, agreed, credential) })
 	switch {
 	case f.reply != nil:
 		return *f.reply, nil

@@ -29,8 +29,8 @@ type Limits struct {
 	Total int64
 	// SkipOversize reads past an event that is larger than Event and reports its
 	// beginning, instead of ending the stream; so one stream may serve many
-	// requests and only one of them pays. An event that goes on for as long again
-	// ends the stream all the same.
+	// requests and only one of them pays. An event that goes on for skippable times
+	// as long ends the stream all the same.
 	SkipOversize bool
 }
 
@@ -43,6 +43,8 @@ const (
 	longestValue = 4096
 	// keptOversize is how much is reported of an event that is skipped.
 	keptOversize = 4096
+	// skippable is how many times its limit an event may be read past.
+	skippable = 8
 	// smallData is the most capacity that is kept between events, so that a quiet
 	// stream does not hold on to the room that one large event needed.
 	smallData = 16 << 10
@@ -239,7 +241,7 @@ func (r *Reader) addData(piece []byte) error {
 		return &bounded.TooLargeError{Limit: limit}
 	}
 	r.oversize += int64(len(piece))
-	if r.oversize > limit {
+	if r.oversize > skippable*limit {
 		return &bounded.TooLargeError{Limit: limit}
 	}
 	return nil
