@@ -123,7 +123,6 @@ func (m *machine) onLoaded(records []journal.Record) []effect {
 // onAppended takes note that entries are in the journal, and does what they
 // decide.
 func (m *machine) onAppended(records []journal.Record) []effect {
-	m.writing = nil
 	var effects []effect
 	for _, record := range records {
 		if err := m.log.Apply(record); err != nil {
@@ -139,6 +138,8 @@ func (m *machine) onAppended(records []journal.Record) []effect {
 			return append(effects, m.becomeFinished()...)
 		}
 	}
+	// Only now, with all records applied, does the log say where to append next.
+	m.writing = nil
 	effects = append(effects, m.proceed()...)
 	return append(effects, m.flush()...)
 }
