@@ -57,7 +57,7 @@ func BenchmarkCallTool(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer s.Close() //nolint:errcheck // the benchmark is over
+		defer s.Close()
 		c := &mcp.CallToolParams{Name: "echo", Arguments: json.RawMessage(`{"text":"hello"}`)}
 		b.ReportAllocs()
 		for b.Loop() {

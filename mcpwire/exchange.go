@@ -16,8 +16,7 @@ type Exchanger interface {
 	// Listen opens the stream on which the server tells of changes and returns
 	// when it has ended; see [Listener].
 	Listen(ctx context.Context, m *Message, l Listener) *Fault
-	// Closed is closed when the connection is gone for good; it is nil where each
-	// request stands for itself.
+	// Closed is closed when the connection is gone for good.
 	Closed() <-chan struct{}
 	// Close ends every exchange and waits for what it began.
 	Close()

@@ -60,17 +60,8 @@ func (f *Fault) Unwrap() error { return f.failure }
 // the server's own answer is a refusal (a status of 4xx, a JSON-RPC error).
 func (f *Fault) Sent() bool { return f.sent }
 
-// Kind is the name of the failure beneath.
+// kind is the name of the failure beneath.
 func (f *Fault) kind() failure.Kind { return f.failure.Kind() }
-
-// as returns the fault as an error: nil for nil, which a *Fault in an error
-// would not be.
-func (f *Fault) asError() error {
-	if f == nil {
-		return nil
-	}
-	return f
-}
 
 // fault makes a fault about the server; the sentence is completed by its subject.
 func (o *Options) fault(class Class, kind failure.Kind, predicate string, sent bool, cause error) *Fault {

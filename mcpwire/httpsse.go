@@ -239,7 +239,10 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 		select {
 		case f := <-waiting:
 			select { // let the POST end, so that its connection can serve again
-			case <-posted:
+			case late := <-posted:
+				if late != nil {
+					h.Logger.Debug("a message was refused after its reply had come", zap.String("server", h.Server), zap.Error(late))
+				}
 			case <-time.After(linger):
 			}
 			if f.fault != nil {
@@ -343,6 +346,6 @@ func (h *httpSSE) shake(ctx context.Context, m *Message) (Reply, *Fault) {
 	return reply, nil
 }
 
-func (h *httpSSE) settle(version string) {
+func (h *httpSSE) settle(version string, _ []byte) {
 	h.agreed.Store(&agreement{version: version, modern: true})
 }

@@ -14,16 +14,15 @@ import (
 	"github.com/psych-systems/psych-go/secret"
 )
 
-// Options says which server a session is with and what it may cost. URL is
-// required; the zero value of every other field has the meaning given there.
+// Options says which server a session is with and what it may cost. URL and Client
+// are required; the zero value of every other field has the meaning given there.
 type Options struct {
 	// URL is the server's MCP endpoint, or with HTTP+SSE the address of its stream.
 	URL string
 	// Transport is how the server is spoken to; "" is messages.TransportHTTP.
 	Transport messages.Transport
 	// Client sends the requests. Its redirects are followed on the server's own
-	// origin only, whatever it allows itself. nil is a client of the process's
-	// default transport, without any egress policy.
+	// origin only, whatever it allows itself.
 	Client *http.Client
 	// Server is the name by which sentences call the server; "" is "the server".
 	Server string
@@ -76,7 +75,7 @@ func (o Options) withDefaults() (Options, *url.URL, error) {
 			fmt.Sprintf("%s has the transport %q, which is neither http nor sse", o.subject(), string(o.Transport)), nil)
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{}
+		return o, nil, failure.New(failure.KindInternal, o.subject()+" cannot be asked without an HTTP client", nil)
 	}
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()

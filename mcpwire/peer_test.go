@@ -122,7 +122,9 @@ func (p *peer) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 
 // standard is a server that does nothing wrong.
 func (p *peer) standard(w http.ResponseWriter, r *request) {
+	p.mu.Lock()
 	old := p.version != modern
+	p.mu.Unlock()
 	switch key := r.key(); {
 	case key == "server/discover" && !old:
 		answer(w, r, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}},"instructions":"Use it well."}`)

@@ -127,6 +127,9 @@ func (s *streamable) fly(ctx context.Context, flight *renewal, credential string
 	agreed, fault := s.open(ctx, credential)
 	if fault != nil {
 		s.Logger.Debug("a lost session could not be opened again", zap.String("server", s.Server), zap.Error(fault))
+		if denies(fault) {
+			s.outdated()
+		}
 	}
 	s.renewals.mu.Lock()
 	defer s.renewals.mu.Unlock()
@@ -149,6 +152,9 @@ func (s *streamable) open(ctx context.Context, credential string) (*agreement, *
 	if fault != nil {
 		return nil, fault
 	}
+	if agreed.modern {
+		return nil, s.malformed("speaks another revision than before", nil)
+	}
 	ready := &Message{Method: methodInitialized, Credential: credential}
 	if fault := s.post(ctx, agreed, ready, ready.encode(0)); fault != nil && fault.Class != ClassStatus {
 		return nil, fault
@@ -157,15 +163,15 @@ func (s *streamable) open(ctx context.Context, credential string) (*agreement, *
 }
 
 // agree reads what an initialize result settles.
-func (s *wire) agree(reply Reply) (*agreement, *Fault) {
+func (w *wire) agree(reply Reply) (*agreement, *Fault) {
 	var result struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
 	if err := json.Unmarshal(reply.Result, &result); err != nil {
-		return nil, s.malformed("answered initialize with what is no result of it", err)
+		return nil, w.malformed("answered initialize with what is no result of it", err)
 	}
 	if !speaks(result.ProtocolVersion) {
-		return nil, s.unsupported(result.ProtocolVersion)
+		return nil, w.unsupported(result.ProtocolVersion)
 	}
 	agreed := &agreement{version: result.ProtocolVersion, modern: result.ProtocolVersion >= version20260728}
 	if !agreed.modern && isVisible(reply.session) {

@@ -115,7 +115,7 @@ func negotiate(ctx context.Context, exchanger handshaker, o *Options, credential
 	}
 	if s.modern {
 		s.meta = requestMeta(s.version)
-		exchanger.settle(s.version)
+		exchanger.settle(s.version, t.discovery)
 	}
 	if caps := result.Capabilities; caps != nil && caps.Tools != nil {
 		s.tools, s.listChanged = true, caps.Tools.ListChanged
@@ -138,8 +138,9 @@ func (s *Session) ProtocolVersion() string { return s.version }
 // Instructions are the server's own words on how to use it, whole; "" for none.
 func (s *Session) Instructions() string { return s.instructions }
 
-// Closed is closed when an HTTP+SSE stream is gone and the session with it. It is
-// nil for Streamable HTTP, where a fault is one request's own affair.
+// Closed is closed when the session cannot go on and another has to be connected:
+// when an HTTP+SSE stream is gone, and when a server is seen to speak another era
+// of the protocol than it did. No fault of a request closes a session.
 func (s *Session) Closed() <-chan struct{} { return s.exchanger.Closed() }
 
 // Close ends everything in flight and waits for it, for about

@@ -25,6 +25,7 @@ type streamable struct {
 	// credential is the name of the one that the session was opened with.
 	credential string
 	renewals   renewals
+	doubt      doubt
 	answering  atomic.Int32
 
 	// changed is told of notifications that come with the answers to calls, as
@@ -35,7 +36,7 @@ type streamable struct {
 }
 
 func newStreamable(options Options, target *url.URL) *streamable {
-	return &streamable{wire: newWire(options, target)}
+	return &streamable{wire: newWire(options, target), doubt: doubt{gone: make(chan struct{})}}
 }
 
 // chunk is how much of a reply's stream is read at once, in bytes.
@@ -50,6 +51,7 @@ func (s *streamable) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
 		s.renewals.proved()
 		return reply, nil
 	}
+	s.wonder(agreed, fault, m.Credential)
 	if !s.renewals.lost(agreed, fault) {
 		return reply, fault
 	}
@@ -210,8 +212,9 @@ func (s *streamable) post(ctx context.Context, agreed *agreement, m *Message, bo
 	return nil
 }
 
-// Closed is nil: a fault is one request's own affair.
-func (s *streamable) Closed() <-chan struct{} { return nil }
+// Closed is closed when the server is seen to be another one than was negotiated
+// with. No fault of a request closes it.
+func (s *streamable) Closed() <-chan struct{} { return s.doubt.gone }
 
 // Close ends every exchange, and the server's session where there is one.
 func (s *streamable) Close() {
@@ -235,6 +238,7 @@ func (s *streamable) shake(ctx context.Context, m *Message) (Reply, *Fault) {
 }
 
 // settle takes note of a modern revision.
-func (s *streamable) settle(version string) {
+func (s *streamable) settle(version string, discover []byte) {
+	s.doubt.discover = discover
 	s.agreed.Store(&agreement{version: version, modern: true})
 }

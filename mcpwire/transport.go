@@ -16,8 +16,9 @@ type handshaker interface {
 	Exchanger
 	// shake sends the request that opens a session and takes note of its result.
 	shake(ctx context.Context, m *Message) (Reply, *Fault)
-	// settle takes note that the server speaks a modern revision.
-	settle(version string)
+	// settle takes note that the server speaks a modern revision, and of the params
+	// with which it was asked.
+	settle(version string, discover []byte)
 }
 
 // transport is what go-sdk negotiates through. It gives its client every answer
@@ -34,8 +35,9 @@ type transport struct {
 	done     chan struct{}
 	close    sync.Once
 
-	probe  *Fault // what the question for 2026-07-28 met
-	refuse *Fault // what opening a session met
+	discovery []byte // the params of the probe
+	probe     *Fault // what the question for 2026-07-28 met
+	refuse    *Fault // what opening a session met
 }
 
 func newTransport(ctx context.Context, exchanger handshaker, options *Options, credential string) *transport {
@@ -110,7 +112,7 @@ func (t *transport) discover(m *Message) (Reply, *Fault) {
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, limit)
 	defer cancel()
-	m.Version = versionOf(m.Params)
+	m.Version, t.discovery = versionOf(m.Params), m.Params
 	reply, fault := t.exchanger.Exchange(ctx, m)
 	if fault == nil && !isObject(reply.Result) {
 		fault = t.options.malformed("answered server/discover with what is no result of it", nil)
