@@ -11,6 +11,9 @@ import (
 	"github.com/psych-systems/psych-go/failure"
 )
 
+// maxQueued bounds the work of a group that waits for its beginning.
+const maxQueued = 4096
+
 // Group is the work of one incarnation of an actor. All methods but [Group.Tell]
 // are called from the actor's Receive.
 type Group struct {
@@ -20,6 +23,8 @@ type Group struct {
 	limit   int
 	running int
 	queue   []func()
+	// alarms are those that have not rung.
+	alarms map[*alarm]struct{}
 
 	context context.Context
 	cancel  context.CancelFunc
@@ -33,7 +38,12 @@ type Done struct {
 	message any
 	// worked says that a worker became free.
 	worked bool
+	// rung is the alarm that this is, nil for none.
+	rung *alarm
 }
+
+// alarm is a message for later.
+type alarm struct{ timer *time.Timer }
 
 // NewGroup returns the group of an actor's incarnation; limit is how much of its
 // work runs at once.
@@ -41,16 +51,25 @@ func NewGroup(ctx actor.Context, limit int) *Group {
 	working, cancel := context.WithCancel(context.Background())
 	return &Group{
 		root: ctx.ActorSystem().Root, self: ctx.Self(), limit: limit,
-		context: working, cancel: cancel,
+		alarms: map[*alarm]struct{}{}, context: working, cancel: cancel,
 	}
 }
 
 // Go starts work, or queues it while the group is at its limit. The context of
 // work ends after timeout (0: with the group), counted from when it starts. What
 // it returns goes through done, on the worker's goroutine, and comes to the
-// actor as a [Done]; a panic of work is a [failure.Internal]. The returned
-// function cancels the work, whose message still comes.
+// actor as a [Done]; a panic of work is a [failure.Internal], and work for which
+// even the queue has no room is a [failure.Busy]. The returned function cancels
+// the work, whose message still comes. A closed group starts nothing.
 func Go[R any](g *Group, timeout time.Duration, work func(ctx context.Context) (R, error), done func(result R, err error) any) (cancel func()) {
+	if g.closed.Load() {
+		return func() {}
+	}
+	if g.running >= g.limit && len(g.queue) >= maxQueued {
+		var none R
+		g.Tell(done(none, failure.New(failure.KindBusy, "too much work waits already", nil)))
+		return func() {}
+	}
 	ctx, cancel := context.WithCancel(g.context)
 	g.start(func() {
 		defer cancel()
@@ -86,13 +105,18 @@ func (g *Group) start(job func()) {
 }
 
 // After sends a message to the actor once a time has passed, as a [Done]. The
-// returned function takes the alarm back; the message may be on its way already.
+// returned function takes the alarm back: its message does not come any more,
+// not even when it was on its way.
 func (g *Group) After(wait time.Duration, message any) (stop func()) {
-	timer := time.AfterFunc(wait, func() { g.send(&Done{group: g, message: message}) })
-	stopAtClose := context.AfterFunc(g.context, func() { timer.Stop() })
+	if g.closed.Load() {
+		return func() {}
+	}
+	set := &alarm{}
+	g.alarms[set] = struct{}{}
+	set.timer = time.AfterFunc(wait, func() { g.send(&Done{group: g, message: message, rung: set}) })
 	return func() {
-		timer.Stop()
-		stopAtClose()
+		set.timer.Stop()
+		delete(g.alarms, set)
 	}
 }
 
@@ -106,16 +130,23 @@ func (g *Group) send(done *Done) {
 	}
 }
 
-// Take opens a [Done]. False says that it belongs to an older incarnation, whose
-// state is gone: drop it.
+// Take opens a [Done]. False says to drop it: it belongs to an older
+// incarnation, whose state is gone, or is an alarm that was taken back.
 func (g *Group) Take(done *Done) (message any, current bool) {
 	if done.group != g || g.closed.Load() {
 		return nil, false
+	}
+	if done.rung != nil {
+		if _, set := g.alarms[done.rung]; !set {
+			return nil, false
+		}
+		delete(g.alarms, done.rung)
 	}
 	if done.worked {
 		g.running--
 		if len(g.queue) > 0 {
 			next := g.queue[0]
+			g.queue[0] = nil
 			g.queue = g.queue[1:]
 			g.start(next)
 		}
@@ -128,5 +159,9 @@ func (g *Group) Take(done *Done) (message any, current bool) {
 func (g *Group) Close() {
 	g.closed.Store(true)
 	g.queue = nil
+	for set := range g.alarms {
+		set.timer.Stop()
+	}
+	clear(g.alarms)
 	g.cancel()
 }

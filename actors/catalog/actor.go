@@ -1,8 +1,7 @@
 package catalog
 
 import (
-	"context"
-	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -14,41 +13,46 @@ import (
 	"github.com/psych-systems/psych-go/messages"
 )
 
-const (
-	defaultFetchTimeout = time.Minute
-	// workers is the fetch in flight and the watcher, and one more of each from a
-	// session that is being left.
-	workers = 4
-)
-
-var watchBackoff = supervision.Backoff{Base: time.Second, Cap: time.Minute}
+// workers is the fetch in flight and the watcher, and as much again that a
+// session which was left has not let go of.
+const workers = 4
 
 // Props makes a catalog. The props serve for one actor.
 func Props(deps Deps) *actor.Props {
-	if deps.FetchTimeout == 0 {
-		deps.FetchTimeout = defaultFetchTimeout
-	}
-	return supervision.Answering(func() actor.Actor { return &catalog{deps: deps} })
+	deps = deps.withDefaults()
+	versions := &lineage{}
+	return supervision.Answering(deps.Logger, func(ledger *supervision.Ledger) supervision.Answerer {
+		return &catalog{deps: deps, ledger: ledger, versions: versions}
+	}, actor.WithReceiverMiddleware(deps.Middleware...))
 }
 
 // catalog is the actor.
 type catalog struct {
-	deps      Deps
-	machine   *machine
-	ledger    *supervision.Ledger
-	work      *async.Group
-	stopWatch func()
+	deps     Deps
+	ledger   *supervision.Ledger
+	versions *lineage
+	machine  *machine
+	work     *async.Group
+	// overdue takes back the alarms of those who wait.
+	overdue map[supervision.Asked]func()
+	// stopFetch and stopWatch end what runs, nil before the first.
+	stopFetch, stopWatch func()
+	// told says that a change is on its way through the mailbox: a server that
+	// announces without end does not fill it.
+	told *atomic.Bool
 }
 
 // What the catalog tells itself.
 type (
 	fetched struct {
-		epoch    uint64
+		number   uint64
 		snapshot *messages.Snapshot
 		ttl      *time.Duration
 		err      error
 	}
-	sweepDue     struct{ version uint64 }
+	fetchDue     struct{}
+	sweepDue     struct{ number uint64 }
+	askerOverdue struct{ asked supervision.Asked }
 	watchDue     struct{ epoch uint64 }
 	watchOpened  struct{ epoch uint64 }
 	watchChanged struct{ epoch uint64 }
@@ -57,7 +61,6 @@ type (
 		again bool
 		err   error
 	}
-	askerOverdue struct{ asked supervision.Asked }
 )
 
 // Receive implements [actor.Actor].
@@ -65,16 +68,14 @@ func (c *catalog) Receive(ctx actor.Context) {
 	switch message := ctx.Message().(type) {
 	case *actor.Started:
 		c.start(ctx)
-	case *actor.Restarting, *actor.Stopping:
-		c.end(ctx)
 	case *messages.GetCatalogue:
 		c.ask(ctx, message)
 	case *messages.SessionOpened:
-		c.do(ctx, c.machine.onSessionOpened(message.GetEpoch()))
+		c.do(ctx, c.machine.onSessionOpened(message.GetEpoch(), time.Now()))
 	case *messages.SessionClosed:
 		c.do(ctx, c.machine.onSessionClosed(message.GetEpoch(), message.GetFailure().Err()))
 	case *messages.CatalogueWanted:
-		c.do(ctx, c.machine.onChanged())
+		c.do(ctx, c.machine.onChanged(time.Now()))
 	case *async.Done:
 		if own, current := c.work.Take(message); current {
 			c.receiveOwn(ctx, own)
@@ -85,50 +86,55 @@ func (c *catalog) Receive(ctx actor.Context) {
 func (c *catalog) receiveOwn(ctx actor.Context, own any) {
 	switch message := own.(type) {
 	case fetched:
-		c.do(ctx, c.machine.onFetched(message.epoch, message.snapshot, message.ttl, message.err, time.Now()))
+		c.do(ctx, c.machine.onFetched(message.number, message.snapshot, message.ttl, message.err, time.Now()))
+	case fetchDue:
+		c.do(ctx, c.machine.onDue(time.Now()))
 	case sweepDue:
-		c.do(ctx, c.machine.onSweep(message.version))
+		c.do(ctx, c.machine.onSweep(message.number, time.Now()))
+	case askerOverdue:
+		c.do(ctx, c.machine.onOverdue(message.asked, errOverdue))
 	case watchDue:
 		c.watch(message.epoch)
 	case watchOpened:
-		c.do(ctx, c.machine.onWatchOpened(message.epoch))
+		c.do(ctx, c.machine.onWatchOpened(message.epoch, time.Now()))
 	case watchChanged:
-		if message.epoch == c.machine.epoch {
-			c.do(ctx, c.machine.onChanged())
-		}
+		c.onWatchChanged(ctx, message)
 	case watchEnded:
 		c.deps.Logger.Debug("the stream of changes ended", zap.Bool("again", message.again), zap.Error(message.err))
-		c.do(ctx, c.machine.onWatchEnded(message.epoch, message.again))
-	case askerOverdue:
-		c.do(ctx, c.machine.onOverdue(message.asked, overdue))
+		c.do(ctx, c.machine.onWatchEnded(message.epoch, message.again, time.Now()))
 	}
 }
 
-var overdue = failure.New(failure.KindMcpServerUnreachable, "the connection timed out", nil)
+// errOverdue is of the kind of a server that cannot be reached, because that is
+// what one is which does not list its tools in time.
+var errOverdue = failure.New(failure.KindMcpServerUnreachable, "the connection timed out", nil)
 
 func (c *catalog) start(ctx actor.Context) {
-	c.machine = newMachine(c.deps.TTL)
+	c.machine = newMachine(c.deps.TTL, c.versions)
 	c.machine.closed = failure.New(failure.KindMcpServerUnreachable, "the connection is not open", nil)
-	c.ledger = supervision.NewLedger()
 	c.work = async.NewGroup(ctx, workers)
+	c.overdue = map[supervision.Asked]func(){}
+	c.told = &atomic.Bool{}
 	if epoch, open := c.deps.Source.Epoch(); open {
-		c.do(ctx, c.machine.onSessionOpened(epoch))
+		c.do(ctx, c.machine.onSessionOpened(epoch, time.Now()))
 	}
 }
 
-func (c *catalog) end(ctx actor.Context) {
-	c.work.Close()
-	c.ledger.Settle(ctx, failure.New(failure.KindMcpServerUnreachable, "the connection was closed", nil), nil)
+// End implements [supervision.Answerer].
+func (c *catalog) End(actor.Context) {
+	if c.work != nil {
+		c.work.Close()
+	}
 }
 
 func (c *catalog) ask(ctx actor.Context, question *messages.GetCatalogue) {
-	asked, ok := c.ledger.Enter(ctx, question)
-	if !ok {
+	asked := supervision.NameOf(ctx.Sender(), question)
+	if c.machine.waits(asked) {
 		return
 	}
 	c.do(ctx, c.machine.onAsk(asked, question.GetFresh(), time.Now()))
 	if deadline := question.GetDeadlineUnixMs(); deadline > 0 && c.machine.waits(asked) {
-		c.work.After(time.Until(time.UnixMilli(deadline)), askerOverdue{asked})
+		c.overdue[asked] = c.work.After(time.Until(time.UnixMilli(deadline)), askerOverdue{asked})
 	}
 }
 
@@ -136,20 +142,23 @@ func (c *catalog) do(ctx actor.Context, effects []effect) {
 	for _, one := range effects {
 		switch e := one.(type) {
 		case answerSnapshot:
+			c.answered(e.asked)
 			c.ledger.Answer(ctx, e.asked, &messages.Catalogue{RequestId: e.asked.ID, Snapshot: e.snapshot})
 		case answerFailure:
+			c.answered(e.asked)
 			c.ledger.Fail(ctx, e.asked, e.why)
 		case fetch:
 			c.fetch(e)
+		case abandon:
+			c.stopFetch()
+		case fetchAfter:
+			c.work.After(e.wait, fetchDue{})
 		case publish:
-			ctx.Send(ctx.Parent(), &messages.CataloguePublished{Snapshot: e.snapshot})
+			ctx.Request(ctx.Parent(), &messages.CataloguePublished{Snapshot: e.snapshot})
 		case reportFailed:
-			ctx.Send(ctx.Parent(), &messages.CatalogueFailed{Failure: messages.FailureOf(e.why)})
+			ctx.Request(ctx.Parent(), &messages.CatalogueFailed{Failure: messages.FailureOf(e.why)})
 		case sweepAfter:
-			// Between nine tenths and the whole of its time, so that lists that were
-			// fetched together are not fetched together again.
-			wait := e.wait - rand.N(e.wait/10+1)
-			c.work.After(wait, sweepDue{e.version})
+			c.work.After(sweepWait(e.lives), sweepDue{e.number})
 		case openWatch:
 			c.openWatch(e)
 		case closeWatch:
@@ -160,56 +169,9 @@ func (c *catalog) do(ctx actor.Context, effects []effect) {
 	}
 }
 
-func (c *catalog) fetch(wanted fetch) {
-	source := c.deps.Source
-	async.Go(c.work, c.deps.FetchTimeout,
-		func(ctx context.Context) (fetched, error) {
-			listing, err := source.ListTools(ctx, wanted.etag)
-			if err != nil {
-				return fetched{}, err
-			}
-			return fetched{snapshot: snapshotOf(listing, source), ttl: ttlOf(listing)}, nil
-		},
-		func(result fetched, err error) any {
-			result.epoch, result.err = wanted.epoch, err
-			return result
-		})
-}
-
-func snapshotOf(listing *messages.Listing, source Source) *messages.Snapshot {
-	return &messages.Snapshot{
-		Etag: listing.GetEtag(), Tools: listing.GetTools(), CacheScope: listing.GetCacheScope(),
-		ProtocolVersion: source.ProtocolVersion(), Instructions: source.Instructions(),
+func (c *catalog) answered(asked supervision.Asked) {
+	if stop, set := c.overdue[asked]; set {
+		stop()
+		delete(c.overdue, asked)
 	}
-}
-
-func ttlOf(listing *messages.Listing) *time.Duration {
-	if listing.TtlMs == nil {
-		return nil
-	}
-	return new(time.Duration(min(listing.GetTtlMs(), maxTTL.Milliseconds())) * time.Millisecond)
-}
-
-func (c *catalog) openWatch(wanted openWatch) {
-	if wanted.breaks == 0 {
-		c.watch(wanted.epoch)
-		return
-	}
-	c.work.After(watchBackoff.Wait(wanted.breaks), watchDue{wanted.epoch})
-}
-
-// watch follows the changes until the stream ends. It is work like any other:
-// away from every asker, and ended with the actor.
-func (c *catalog) watch(epoch uint64) {
-	if epoch != c.machine.epoch || c.machine.state == Detached {
-		return
-	}
-	source, work := c.deps.Source, c.work
-	c.stopWatch = async.Go(work, 0,
-		func(ctx context.Context) (bool, error) {
-			return source.Watch(ctx,
-				func() { work.Tell(watchOpened{epoch}) },
-				func() { work.Tell(watchChanged{epoch}) })
-		},
-		func(again bool, err error) any { return watchEnded{epoch, again, err} })
 }

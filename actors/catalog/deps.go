@@ -4,20 +4,23 @@ import (
 	"context"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"github.com/psych-systems/psych-go/messages"
 )
 
-// Source is the session that the connection holds at the moment.
+// Source is the session that the connection holds at the moment. It is safe for
+// concurrent use.
 type Source interface {
-	// Epoch counts the sessions that the connection has had; open says that it has
-	// one now.
+	// Epoch names the session; open says that the connection has one now.
 	Epoch() (epoch uint64, open bool)
-	// ListTools fetches the whole list; see mcpwire.Session.
+	// ListTools fetches the whole list, all pages. Where it is the one of
+	// previousEtag, the listing says so and holds no tools.
 	ListTools(ctx context.Context, previousEtag string) (*messages.Listing, error)
-	// Watch follows the server's changes until its stream ends; again is false when
-	// the server offers no such stream.
+	// Watch follows the server's changes until its stream ends; opened is called when
+	// the server has opened it, changed for each change, from any goroutine. again is
+	// false when the server offers no such stream.
 	Watch(ctx context.Context, opened, changed func()) (again bool, err error)
 	// ProtocolVersion and Instructions are what the server said at the handshake.
 	ProtocolVersion() string
@@ -27,9 +30,21 @@ type Source interface {
 // Deps is what a catalog is made from.
 type Deps struct {
 	Source Source
-	// TTL is how long a list is fresh when its server does not say.
+	// TTL is how long a list is fresh when its server does not say; 0 is 5 minutes.
 	TTL time.Duration
 	// FetchTimeout bounds one fetch of a list; 0 is 1 minute.
 	FetchTimeout time.Duration
 	Logger       *zap.Logger
+	// Middleware is around the actor's Receive, inside of all other.
+	Middleware []actor.ReceiverMiddleware
+}
+
+func (d Deps) withDefaults() Deps {
+	if d.TTL <= 0 {
+		d.TTL = 5 * time.Minute
+	}
+	if d.FetchTimeout <= 0 {
+		d.FetchTimeout = time.Minute
+	}
+	return d
 }

@@ -6,11 +6,12 @@
 //
 // # States
 //
-//	detached  the connection has no session; nothing can be fetched
-//	empty     there is a session, and no list yet
-//	fresh     the list may be handed out
-//	stale     the list must be fetched again before it is handed out
-//	fetching  one fetch is in flight, and at most one is to follow it
+//	detached    the connection has no session; nothing can be fetched
+//	empty       there is a session, and no list
+//	fresh       the list is handed out while its time lasts
+//	refreshing  as fresh, while one fetch is in flight
+//	stale       the list is fetched again before it is handed out
+//	fetching    there is no list that may be handed out, and one fetch is in flight
 //
 // # Messages in
 //
@@ -22,16 +23,33 @@
 // messages.Catalogue to askers; messages.CataloguePublished and
 // messages.CatalogueFailed to the connection.
 //
-// # Order
+// # When the list is fetched
 //
-// A change that is announced marks the list stale before anything is fetched. One
-// that is announced during a fetch makes that fetch's result stale, and exactly
-// one more fetch follows, however many changes there were. An asker gets a list
-// whose fetch began after the asker's own question where it asked for that, and
-// else one that no announced change had made stale when it asked.
+// When a session opens, when an asker needs it, when its time to live is nearly
+// over and somebody asked since the last time, when the server announces a
+// change, and when the watcher's stream has opened, because what changed while
+// there was none is not announced. One fetch is in flight, and at most one is to
+// follow it.
+//
+// A change marks the list stale before anything is fetched. One that is announced
+// during a fetch makes that fetch's result stale, and exactly one more fetch
+// follows, however many changes there were. A fetch that nobody waits for begins a
+// second after the one before it at the earliest, so that a server which announces
+// without end is not asked without end.
+//
+// An asker who wants a fresh list gets one whose fetch began after the question;
+// every other asker gets one that no announced change had made stale when the
+// question came.
+//
+// # When a fetch fails
+//
+// Who waited for it gets its reason. The list that was there is still handed out
+// while its time lasts, unless the fetch was for a change that was announced or may
+// have been missed; otherwise the next asker has it fetched again, and is told why
+// when that fails.
 //
 // # What is lost on restart
 //
-// The cache. The list is fetched again for the next asker; calls in flight on
-// the connection are not touched.
+// The cache and those who wait, who are answered. The list is fetched again; calls
+// in flight on the connection are not touched. The count of versions goes on.
 package catalog

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/psych-systems/psych-go/actors/supervision"
+	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/messages"
 )
 
@@ -15,18 +16,24 @@ const (
 	Detached State = iota
 	Empty
 	Fresh
+	Refreshing
 	Stale
 	Fetching
 )
 
 func (s State) String() string {
-	return [...]string{"detached", "empty", "fresh", "stale", "fetching"}[s]
+	return [...]string{"detached", "empty", "fresh", "refreshing", "stale", "fetching"}[s]
 }
 
 const (
 	// minTTL and maxTTL bound what a server may say about its list.
 	minTTL = time.Second
 	maxTTL = time.Hour
+	// respite is the least time between the beginnings of two fetches of which
+	// nobody waits for the second.
+	respite = time.Second
+	// maxAskers bounds those who wait.
+	maxAskers = 1024
 )
 
 // machine is a catalog without its surroundings: messages in, effects out.
@@ -38,19 +45,35 @@ type machine struct {
 	// closed is why there is no session.
 	closed error
 
+	// snapshot is the last list that was fetched, nil before the first; expires is
+	// when its time is over.
 	snapshot *messages.Snapshot
 	expires  time.Time
-	// fetches counts the fetches that have begun; the one in flight is the last.
+	lineage  *lineage
+
+	// fetches counts the fetches that have begun. The one in flight, if any, is the
+	// last; begun is when it began.
 	fetches uint64
-	// again says that a fetch must follow the one in flight, because a change was
-	// announced, or an asker wants a fetch that begins after its question.
-	again bool
-	// waiting is the askers and the fetch that each waits for.
+	begun   time.Time
+	// changed says that a change was announced since that fetch began, doubted that
+	// one may have passed unannounced: another must follow. settling says that the
+	// one in flight is to settle such a doubt.
+	changed, doubted, settling bool
+	// due says that the beginning of a fetch that nobody waits for is set.
+	due bool
+	// waiting is the askers and the number of the fetch that each waits for: the one
+	// in flight or the next.
 	waiting map[supervision.Asked]uint64
 	// used says that somebody asked since the last sweep.
 	used bool
-	// breaks counts the times in a row that the watcher's stream did not open.
-	breaks int
+	watcher
+}
+
+// lineage is what one catalog's versions have come to. It outlives the machine,
+// so that a version never names two lists.
+type lineage struct {
+	version uint64
+	etag    string
 }
 
 // effect is something that the machine wants done.
@@ -65,15 +88,21 @@ type (
 		asked supervision.Asked
 		why   error
 	}
+	// fetch begins a fetch; etag is the list that is known.
 	fetch struct {
-		epoch uint64
-		etag  string
+		number uint64
+		etag   string
 	}
+	// abandon calls off the fetch in flight.
+	abandon struct{}
+	// fetchAfter has onDue called later.
+	fetchAfter   struct{ wait time.Duration }
 	publish      struct{ snapshot *messages.Snapshot }
 	reportFailed struct{ why error }
-	sweepAfter   struct {
-		version uint64
-		wait    time.Duration
+	// sweepAfter has onSweep called when the list's time is nearly over.
+	sweepAfter struct {
+		number uint64
+		lives  time.Duration
 	}
 	// openWatch opens the watcher's stream, after a backoff where it broke before.
 	openWatch struct {
@@ -86,34 +115,53 @@ type (
 func (answerSnapshot) isEffect() {}
 func (answerFailure) isEffect()  {}
 func (fetch) isEffect()          {}
+func (abandon) isEffect()        {}
+func (fetchAfter) isEffect()     {}
 func (publish) isEffect()        {}
 func (reportFailed) isEffect()   {}
 func (sweepAfter) isEffect()     {}
 func (openWatch) isEffect()      {}
 func (closeWatch) isEffect()     {}
 
-func newMachine(ttl time.Duration) *machine {
-	return &machine{ttl: ttl, waiting: map[supervision.Asked]uint64{}}
+func newMachine(ttl time.Duration, versions *lineage) *machine {
+	return &machine{ttl: ttl, lineage: versions, waiting: map[supervision.Asked]uint64{}}
 }
+
+// inFlight reports whether a fetch is.
+func (m *machine) inFlight() bool { return m.state == Fetching || m.state == Refreshing }
 
 // onAsk answers from the cache, or has the asker wait for a fetch.
 func (m *machine) onAsk(asked supervision.Asked, fresh bool, now time.Time) []effect {
 	m.used = true
+	m.expire(now)
 	switch {
 	case m.state == Detached:
 		return []effect{answerFailure{asked, m.closed}}
-	case m.state == Fresh && !fresh && now.Before(m.expires):
+	case !fresh && (m.state == Fresh || m.state == Refreshing):
 		return []effect{answerSnapshot{asked, m.snapshot}}
-	case m.state == Fetching && !fresh && !m.again:
-		m.waiting[asked] = m.fetches
-		return nil
-	case m.state == Fetching:
-		m.again = true
+	case len(m.waiting) >= maxAskers:
+		return []effect{answerFailure{asked, failure.New(failure.KindBusy, "too many wait for the server's tools already", nil)}}
+	case !m.inFlight():
 		m.waiting[asked] = m.fetches + 1
-		return nil
+		return m.becomeFetching(now)
+	case fresh || m.changed:
+		m.waiting[asked] = m.fetches + 1
 	default:
-		m.waiting[asked] = m.fetches + 1
-		return m.becomeFetching()
+		m.waiting[asked] = m.fetches
+	}
+	return nil
+}
+
+// expire takes a list whose time is over out of hand.
+func (m *machine) expire(now time.Time) {
+	if now.Before(m.expires) {
+		return
+	}
+	switch m.state {
+	case Fresh:
+		m.state = Stale
+	case Refreshing:
+		m.state = Fetching
 	}
 }
 
@@ -133,43 +181,106 @@ func (m *machine) onOverdue(asked supervision.Asked, why error) []effect {
 
 // onChanged takes an announced change. The list is stale from now on, whatever
 // its time to live says.
-func (m *machine) onChanged() []effect {
+func (m *machine) onChanged(now time.Time) []effect {
 	switch m.state {
-	case Fetching:
-		m.again = true
+	case Refreshing, Fetching:
+		m.state, m.changed = Fetching, true
 		return nil
 	case Fresh, Stale:
 		m.state = Stale
-		return m.becomeFetching()
+		return m.fetchSoon(now)
 	default:
 		return nil
 	}
 }
 
-// onFetched takes the result of the fetch in flight.
-func (m *machine) onFetched(epoch uint64, snapshot *messages.Snapshot, ttl *time.Duration, err error, now time.Time) []effect {
-	if m.state != Fetching || epoch != m.epoch {
+// onDoubt fetches a list again which may have changed unannounced. While its time
+// lasts it is handed out meanwhile.
+func (m *machine) onDoubt(now time.Time) []effect {
+	switch m.state {
+	case Refreshing, Fetching:
+		m.doubted = true
+		return nil
+	case Fresh, Stale:
+		m.doubted = true
+		return m.fetchSoon(now)
+	default:
 		return nil
 	}
-	if err != nil {
-		return m.failed(err)
-	}
-	effects := m.take(snapshot, ttl, now)
-	for asked, wanted := range m.waiting {
-		if wanted <= m.fetches {
-			delete(m.waiting, asked)
-			effects = append(effects, answerSnapshot{asked, m.snapshot})
-		}
-	}
-	if m.again {
-		m.state = Stale
-		return append(effects, m.becomeFetching()...)
-	}
-	m.state = Fresh
-	return effects
 }
 
-// take makes the fetched list the snapshot: the next version when it differs.
+// fetchSoon begins a fetch that nobody waits for, now or after the respite.
+func (m *machine) fetchSoon(now time.Time) []effect {
+	if passed := now.Sub(m.begun); passed < respite {
+		if m.due {
+			return nil
+		}
+		m.due = true
+		return []effect{fetchAfter{respite - passed}}
+	}
+	return m.becomeFetching(now)
+}
+
+// onDue begins the fetch that was put off, if none has begun meanwhile.
+func (m *machine) onDue(now time.Time) []effect {
+	if !m.due {
+		return nil
+	}
+	m.due = false
+	if m.state != Fresh && m.state != Stale {
+		return nil
+	}
+	return m.becomeFetching(now)
+}
+
+// onSweep fetches a list again whose time is nearly over, if somebody uses it.
+func (m *machine) onSweep(number uint64, now time.Time) []effect {
+	if m.state != Fresh || number != m.fetches || !m.used {
+		return nil
+	}
+	m.used = false
+	return m.becomeFetching(now)
+}
+
+func (m *machine) becomeFetching(now time.Time) []effect {
+	if m.state == Fresh {
+		m.state = Refreshing
+	} else {
+		m.state = Fetching
+	}
+	m.settling = m.doubted
+	m.changed, m.doubted, m.due = false, false, false
+	m.fetches++
+	m.begun = now
+	return []effect{fetch{m.fetches, m.snapshot.GetEtag()}}
+}
+
+// onFetched takes the result of the fetch in flight; ttl is what the server said,
+// nil for nothing.
+func (m *machine) onFetched(number uint64, snapshot *messages.Snapshot, ttl *time.Duration, err error, now time.Time) []effect {
+	if !m.inFlight() || number != m.fetches {
+		return nil
+	}
+	var effects []effect
+	if err != nil {
+		m.becomeFailed()
+		effects = append(m.failWaiting(err), reportFailed{err})
+	} else {
+		effects = m.take(snapshot, ttl, now)
+		m.becomeFetched()
+	}
+	switch {
+	case len(m.waiting) > 0:
+		return append(effects, m.becomeFetching(now)...)
+	case err == nil && (m.changed || m.doubted):
+		return append(effects, m.fetchSoon(now)...)
+	default:
+		return effects
+	}
+}
+
+// take makes the fetched list the snapshot, which is the next version where it
+// differs, and answers those who waited for it.
 func (m *machine) take(snapshot *messages.Snapshot, ttl *time.Duration, now time.Time) []effect {
 	lives := m.ttl
 	if ttl != nil {
@@ -177,51 +288,65 @@ func (m *machine) take(snapshot *messages.Snapshot, ttl *time.Duration, now time
 	}
 	if m.snapshot != nil && m.snapshot.GetEtag() == snapshot.GetEtag() {
 		snapshot.Tools = m.snapshot.GetTools()
-		snapshot.Version = m.snapshot.GetVersion()
-	} else {
-		snapshot.Version = m.snapshot.GetVersion() + 1
 	}
+	if m.lineage.version == 0 || m.lineage.etag != snapshot.GetEtag() {
+		m.lineage.version++
+		m.lineage.etag = snapshot.GetEtag()
+	}
+	snapshot.Version = m.lineage.version
 	snapshot.TtlMs, snapshot.FetchedUnixMs = lives.Milliseconds(), now.UnixMilli()
 	m.snapshot, m.expires = snapshot, now.Add(lives)
-	return []effect{publish{snapshot}, sweepAfter{m.fetches, lives}}
+	var effects []effect
+	for asked, wanted := range m.waiting {
+		if wanted <= m.fetches {
+			delete(m.waiting, asked)
+			effects = append(effects, answerSnapshot{asked, snapshot})
+		}
+	}
+	return append(effects, publish{snapshot}, sweepAfter{m.fetches, lives})
 }
 
-// failed tells everyone who waits. The list that was there is stale: it is not
-// handed out again before a fetch has succeeded.
-func (m *machine) failed(err error) []effect {
-	effects := []effect{reportFailed{err}}
-	for asked := range m.waiting {
-		effects = append(effects, answerFailure{asked, err})
+func (m *machine) becomeFetched() {
+	m.state = Fresh
+	if m.changed {
+		m.state = Stale
 	}
-	m.waiting = map[supervision.Asked]uint64{}
-	m.again = false
-	m.state = Stale
-	if m.snapshot == nil {
+}
+
+// becomeFailed goes back to where the fetch began. A doubt that was not settled
+// is none about which the list is handed out.
+func (m *machine) becomeFailed() {
+	switch {
+	case m.snapshot == nil:
 		m.state = Empty
+	case m.state == Refreshing && !m.settling:
+		m.state = Fresh
+	default:
+		m.state = Stale
+	}
+}
+
+// failWaiting tells those why who waited for the fetch in flight.
+func (m *machine) failWaiting(why error) []effect {
+	var effects []effect
+	for asked, wanted := range m.waiting {
+		if wanted <= m.fetches {
+			delete(m.waiting, asked)
+			effects = append(effects, answerFailure{asked, why})
+		}
 	}
 	return effects
 }
 
-// onSweep fetches a list again whose time is nearly up, if somebody uses it.
-func (m *machine) onSweep(fetches uint64) []effect {
-	if m.state != Fresh || fetches != m.fetches || !m.used {
-		return nil
-	}
-	m.used = false
-	return m.becomeFetching()
-}
-
 // onSessionOpened begins with a new session; what an older one listed is stale.
-func (m *machine) onSessionOpened(epoch uint64) []effect {
-	if epoch <= m.epoch && m.state != Detached {
+func (m *machine) onSessionOpened(epoch uint64, now time.Time) []effect {
+	if epoch < m.epoch || epoch == m.epoch && m.state != Detached {
 		return nil
 	}
-	m.epoch, m.closed, m.breaks, m.again = epoch, nil, 0, false
-	m.state = Empty
-	if m.snapshot != nil {
-		m.state = Stale
-	}
-	return []effect{openWatch{epoch: epoch}}
+	effects := m.leaveSession()
+	m.epoch, m.closed, m.watcher = epoch, nil, watcher{}
+	m.state = Stale
+	return append(effects, append(m.becomeFetching(now), openWatch{epoch: epoch})...)
 }
 
 // onSessionClosed has nothing to fetch from any more.
@@ -229,34 +354,23 @@ func (m *machine) onSessionClosed(epoch uint64, why error) []effect {
 	if epoch < m.epoch || m.state == Detached {
 		return nil
 	}
-	m.epoch = epoch
-	effects := append([]effect{closeWatch{}}, m.failed(why)...)
-	m.state, m.closed = Detached, why
+	effects := m.leaveSession()
+	m.epoch, m.state, m.closed, m.due = epoch, Detached, why, false
+	for asked := range m.waiting {
+		delete(m.waiting, asked)
+		effects = append(effects, answerFailure{asked, why})
+	}
 	return effects
 }
 
-// onWatchOpened knows that changes are announced from now on. What changed
-// before is not, so a list that was fetched before is fetched again.
-func (m *machine) onWatchOpened(epoch uint64) []effect {
-	if epoch != m.epoch {
+// leaveSession lets go of what runs on the session.
+func (m *machine) leaveSession() []effect {
+	if m.state == Detached {
 		return nil
 	}
-	m.breaks = 0
-	return m.onChanged()
-}
-
-// onWatchEnded opens the stream again, unless the server offers none.
-func (m *machine) onWatchEnded(epoch uint64, again bool) []effect {
-	if epoch != m.epoch || m.state == Detached || !again {
-		return nil
+	effects := []effect{closeWatch{}}
+	if m.inFlight() {
+		effects = append(effects, abandon{})
 	}
-	m.breaks++
-	return []effect{openWatch{epoch: epoch, breaks: m.breaks}}
-}
-
-func (m *machine) becomeFetching() []effect {
-	m.state = Fetching
-	m.again = false
-	m.fetches++
-	return []effect{fetch{m.epoch, m.snapshot.GetEtag()}}
+	return effects
 }

@@ -53,14 +53,17 @@ type Deps struct {
 	ConnectTimeout time.Duration
 	// CallTimeout bounds a call whose asker brought no deadline; 0 is 10 minutes.
 	CallTimeout time.Duration
-	// IdleClose is after how long without use the connection asks to be closed; 0
-	// is 10 minutes.
+	// IdleClose is after how long without use the connection asks to be closed, and
+	// lets go of a Run's own session; 0 is 10 minutes.
 	IdleClose time.Duration
 	// MaxCalls is how many calls run at once; 0 is 256.
 	MaxCalls int
-	// MaxWaiting is how many more may wait; 0 is 1024.
+	// MaxWaiting is how many more calls may wait, and how many questions for the
+	// tools of one session that is being opened; 0 is 1024.
 	MaxWaiting int
 	Logger     *zap.Logger
+	// Middleware is around the actor's Receive, inside of all other.
+	Middleware []actor.ReceiverMiddleware
 }
 
 func (d Deps) withDefaults() Deps {

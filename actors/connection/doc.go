@@ -8,11 +8,11 @@
 //
 // # States of a slot
 //
-//	idle         no session, and nobody has asked for one
+//	idle         no session, and nobody waits for one
 //	connecting   one attempt is under way; askers wait
 //	ready        there is a session
 //	backing-off  the last attempt failed; askers get its reason at once
-//	closed       the slot is being given up
+//	closed       the slot was given up
 //
 // # Messages in
 //
@@ -24,15 +24,24 @@
 // # Messages out
 //
 // messages.CallDone to askers; messages.ConnectionStatus and
-// messages.ConnectionIdle to the pool; messages.SessionOpened,
-// messages.SessionClosed and messages.CatalogueWanted to its catalogs.
+// messages.ConnectionIdle to the pool; messages.GetCatalogue with its asker,
+// messages.SessionOpened, messages.SessionClosed and messages.CatalogueWanted to
+// its catalogs.
 //
 // # Admission
 //
 // Calls run concurrently up to a limit; beyond it they wait, up to a second
 // limit, each with its own deadline; beyond that they get failure.Busy. The
-// breaker opens on transport failures in a row only: while it is open, callers
-// get the reason at once.
+// breaker opens on transport failures in a row only, of calls and of listings:
+// while it is open, callers get the reason at once, and one of them may probe now
+// and then.
+//
+// # Outcomes
+//
+// A call that was sent and not answered is failure.OutcomeUnknown, except one whose
+// asker said that a repetition is harmless: that is issued once more. A call whose
+// credential was rotated is answered as stale; the connection then has itself
+// closed, because nothing can use its key any more.
 //
 // # What is lost on restart
 //

@@ -1,47 +1,50 @@
 package connection
 
-import "sync"
+import (
+	"sync"
+
+	"go.uber.org/zap"
+)
 
 // sessions owns every session that was dialed for one incarnation of the actor,
 // also one whose dialing ends after the incarnation has. Each is closed once,
 // away from the actor; closing is bounded by the session.
 type sessions struct {
+	logger *zap.Logger
+
 	mu    sync.Mutex
-	open  map[dialing]Session
+	open  map[uint64]Session // by epoch
 	ended bool
 }
 
-// dialing names one attempt to connect.
-type dialing struct {
-	slot  string
-	epoch uint64
+func newSessions(logger *zap.Logger) *sessions {
+	return &sessions{logger: logger, open: map[uint64]Session{}}
 }
 
-func newSessions() *sessions { return &sessions{open: map[dialing]Session{}} }
-
 // keep takes a session over; after the end it is closed at once.
-func (s *sessions) keep(slot string, epoch uint64, session Session) {
+func (s *sessions) keep(epoch uint64, session Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
-		go session.Close()
+		go s.closed(session)
 		return
 	}
-	s.open[dialing{slot, epoch}] = session
+	s.open[epoch] = session
 }
 
-func (s *sessions) of(slot string, epoch uint64) Session {
+func (s *sessions) of(epoch uint64) Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.open[dialing{slot, epoch}]
+	return s.open[epoch]
 }
 
-func (s *sessions) close(slot string, epoch uint64) {
+// close closes a session, if it is there and open.
+func (s *sessions) close(epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session, kept := s.open[dialing{slot, epoch}]; kept {
-		delete(s.open, dialing{slot, epoch})
-		go session.Close()
+	if session, kept := s.open[epoch]; kept {
+		delete(s.open, epoch)
+		go s.closed(session)
 	}
 }
 
@@ -51,7 +54,17 @@ func (s *sessions) end() {
 	defer s.mu.Unlock()
 	s.ended = true
 	for _, session := range s.open {
-		go session.Close()
+		go s.closed(session)
 	}
 	s.open = nil
+}
+
+// closed closes a session. One that panics costs nobody else anything.
+func (s *sessions) closed(session Session) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			s.logger.Error("closing a session panicked", zap.Any("reason", reason), zap.Stack("stack"))
+		}
+	}()
+	session.Close()
 }

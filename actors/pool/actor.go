@@ -9,7 +9,6 @@ import (
 
 	"github.com/psych-systems/psych-go/actors/async"
 	"github.com/psych-systems/psych-go/actors/supervision"
-	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/messages"
 )
 
@@ -18,8 +17,9 @@ func Props(deps Deps) *actor.Props {
 	if deps.MaxConnections <= 0 {
 		deps.MaxConnections = defaultMaxConnections
 	}
-	return supervision.Answering(func() actor.Actor { return &pool{deps: deps} },
-		actor.WithGuardian(supervision.Guardian(deps.Logger)))
+	return supervision.Answering(deps.Logger, func(ledger *supervision.Ledger) supervision.Answerer {
+		return &pool{deps: deps, ledger: ledger}
+	}, actor.WithGuardian(supervision.Guardian(deps.Logger)), actor.WithReceiverMiddleware(deps.Middleware...))
 }
 
 // pool is the actor.
@@ -27,13 +27,12 @@ type pool struct {
 	supervision.Restarts
 
 	deps    Deps
-	machine *machine
 	ledger  *supervision.Ledger
+	machine *machine
 	work    *async.Group
 	// children finds connections by the digest of their keys, names the reverse.
 	children map[string]*actor.PID
 	names    map[*actor.PID]string
-	restarts map[string]int64
 }
 
 // Receive implements [actor.Actor].
@@ -41,8 +40,6 @@ func (p *pool) Receive(ctx actor.Context) {
 	switch message := ctx.Message().(type) {
 	case *actor.Started:
 		p.start(ctx)
-	case *actor.Restarting, *actor.Stopping:
-		p.end(ctx)
 	case *messages.GetCatalogue:
 		p.question(ctx, message, message.GetTarget())
 	case *messages.CallTool:
@@ -52,17 +49,13 @@ func (p *pool) Receive(ctx actor.Context) {
 	case *messages.ReleaseSession:
 		p.notice(ctx, message, message.GetTarget())
 	case *messages.ListConnections:
-		if asked, ok := p.ledger.Enter(ctx, message); ok {
-			p.ledger.Answer(ctx, asked, &messages.Connections{
-				RequestId: message.GetRequestId(), Connections: p.machine.list(message.GetTenant()),
-			})
-		}
+		p.ledger.Answer(ctx, supervision.NameOf(ctx.Sender(), message), &messages.Connections{
+			RequestId: message.GetRequestId(), Connections: p.machine.list(message.GetTenant()),
+		})
 	case *messages.Disconnect:
-		if asked, ok := p.ledger.Enter(ctx, message); ok {
-			p.do(ctx, p.machine.onDisconnect(asked, message))
-		}
+		p.do(ctx, p.machine.onDisconnect(supervision.NameOf(ctx.Sender(), message), message))
 	case *messages.ConnectionStatus:
-		p.machine.onStatus(message, p.restarts[message.GetId()])
+		p.machine.onStatus(message)
 	case *messages.ConnectionIdle:
 		p.do(ctx, p.machine.onIdle(message.GetId(), message.GetReceived()))
 	case *actor.Terminated:
@@ -76,31 +69,28 @@ func (p *pool) Receive(ctx actor.Context) {
 
 func (p *pool) start(ctx actor.Context) {
 	p.machine = newMachine(p.deps.MaxConnections)
-	p.ledger = supervision.NewLedger()
 	p.work = async.NewGroup(ctx, 1)
 	p.children = map[string]*actor.PID{}
 	p.names = map[*actor.PID]string{}
-	p.restarts = map[string]int64{}
 	p.Supervise(p.deps.Logger, p.work.After, p.gaveUp)
 }
 
-func (p *pool) end(ctx actor.Context) {
-	p.work.Close()
-	p.ledger.Settle(ctx, failure.New(failure.KindMcpServerUnreachable, "the connection was closed", nil), nil)
+// End implements [supervision.Answerer]. The library stops the connections.
+func (p *pool) End(actor.Context) {
+	if p.work != nil {
+		p.work.Close()
+	}
 }
 
 // question routes a message whose asker waits.
 func (p *pool) question(ctx actor.Context, message messages.Question, target *messages.Target) {
-	asked, ok := p.ledger.Enter(ctx, message)
-	if !ok {
-		return
-	}
+	asked := supervision.NameOf(ctx.Sender(), message)
 	key, err := messages.PoolKeyOf(target.GetKey())
 	if err != nil {
 		p.ledger.Fail(ctx, asked, err)
 		return
 	}
-	p.do(ctx, p.machine.onRouted(key, held{asked: asked, message: message}, true, time.Now()))
+	p.do(ctx, p.machine.onRouted(key, held{asked, true, message, target}, time.Now()))
 }
 
 // notice routes a message that nobody waits for.
@@ -110,11 +100,8 @@ func (p *pool) notice(ctx actor.Context, message any, target *messages.Target) {
 		p.deps.Logger.Warn("a message with a bad key was dropped", zap.Error(err))
 		return
 	}
-	asked := supervision.Asked{}
-	if sender := ctx.Sender(); sender != nil {
-		asked = supervision.Asked{Address: sender.GetAddress(), Asker: sender.GetId()}
-	}
-	p.do(ctx, p.machine.onRouted(key, held{asked: asked, message: message}, false, time.Now()))
+	asked := supervision.Asked{Address: ctx.Sender().GetAddress(), Asker: ctx.Sender().GetId()}
+	p.do(ctx, p.machine.onRouted(key, held{asked, false, message, target}, time.Now()))
 }
 
 func (p *pool) do(ctx actor.Context, effects []effect) {
@@ -123,7 +110,7 @@ func (p *pool) do(ctx actor.Context, effects []effect) {
 		case spawn:
 			p.spawn(ctx, e.key)
 		case stop:
-			ctx.Poison(p.children[e.id])
+			p.Stop(ctx, p.children[e.id])
 		case route:
 			p.route(ctx, e)
 		case refuse:
@@ -143,30 +130,26 @@ func (p *pool) spawn(ctx actor.Context, key messages.PoolKey) {
 		panic(fmt.Errorf("connection %s could not be made: %w", id, err))
 	}
 	p.children[id], p.names[child] = child, id
-	delete(p.restarts, id)
 }
 
 func (p *pool) route(ctx actor.Context, e route) {
 	to := p.children[e.id]
-	if _, ok := e.message.(messages.Question); ok {
+	if e.question {
 		p.ledger.Forward(ctx, e.asked, to)
 		return
 	}
 	ctx.RequestWithCustomSender(to, e.message, actor.NewPID(e.asked.Address, e.asked.Asker))
 }
 
-func (p *pool) gaveUp(child *actor.PID, reason any) {
-	p.machine.onGaveUp(p.names[child], fmt.Sprintf("the connection failed too often: %v", reason))
-}
+func (p *pool) gaveUp(child *actor.PID, _ any) { p.machine.onGaveUp(p.names[child]) }
 
 func (p *pool) restart(ctx actor.Context, due supervision.RestartDue) {
-	if id, known := p.names[due.Child]; known {
-		p.restarts[id]++
-	}
+	p.machine.onRestarted(p.names[due.Child])
 	p.Restart(ctx, due)
 }
 
 func (p *pool) onTerminated(ctx actor.Context, who *actor.PID) {
+	p.Ended(who)
 	if id, known := p.names[who]; known {
 		delete(p.names, who)
 		delete(p.children, id)

@@ -14,6 +14,8 @@ type Deps struct {
 	// MaxConnections bounds the pool; 0 is 10,000.
 	MaxConnections int
 	Logger         *zap.Logger
+	// Middleware is around the actor's Receive, inside of all other.
+	Middleware []actor.ReceiverMiddleware
 }
 
 const defaultMaxConnections = 10_000

@@ -22,10 +22,14 @@
 //
 // # Bounds
 //
-// The pool holds a limited number of connections. Beyond it, the connection that
-// has been unused for longest is stopped; when none is unused, the asker gets
-// failure.Busy. A connection that its supervisor gave up is removed; its status
-// stays visible, as closed with its last error, until the key is used again.
+// The pool holds a limited number of connections. Beyond it, a connection that is
+// unused is stopped: one of the same tenant where there is one, and the one that
+// has been unused for longest. When none is unused, the asker gets failure.Busy. A
+// connection counts as unused that has no calls, is not connecting, and was routed
+// nothing in the last second. What waits for a successor is bounded too.
+//
+// A connection that its supervisor gave up is removed; its status stays visible, as
+// closed with its last error, until the key is used again.
 //
 // # What is lost on restart
 //

@@ -27,6 +27,9 @@ const (
 	maxHeld = 1024
 	// maxClosed bounds the statuses kept of connections that were given up.
 	maxClosed = 256
+	// settled is how long after its last message a connection's status is taken to
+	// tell of it.
+	settled = time.Second
 )
 
 // machine is a pool without its surroundings: messages in, effects out.
@@ -35,6 +38,8 @@ type machine struct {
 	entries map[messages.PoolKey]*entry
 	// byID finds entries by the digest of their keys.
 	byID map[string]*entry
+	// stopping counts the entries in that state; the others are never more than max.
+	stopping int
 	// closed is the last statuses of connections that were given up, oldest first.
 	closed []*messages.ConnectionStatus
 	// leaving is the Disconnects that wait for connections to end.
@@ -43,10 +48,13 @@ type machine struct {
 
 // entry is one connection.
 type entry struct {
-	key    messages.PoolKey
-	id     string
-	state  State
+	key   messages.PoolKey
+	id    string
+	state State
+	// status is what the connection told last, or what is known before it did.
 	status *messages.ConnectionStatus
+	// restarts counts those by the supervisor.
+	restarts int64
 	// routed counts the messages that the connection was sent. It is compared with
 	// what the connection says it received: equal means that none is on its way.
 	routed   uint64
@@ -55,10 +63,13 @@ type entry struct {
 	held []held
 }
 
-// held is a message that waits; asked is zero for one that has no asker.
+// held is a message that is routed.
 type held struct {
-	asked   supervision.Asked
-	message any
+	// asked is its asker; question says that an answer is waited for.
+	asked    supervision.Asked
+	question bool
+	message  any
+	target   *messages.Target
 }
 
 // disconnecting is a Disconnect and the connections that it waits for.
@@ -100,58 +111,81 @@ func newMachine(limit int) *machine {
 
 // onRouted sends a message to its key's connection. A message that nobody waits
 // for makes no connection.
-func (m *machine) onRouted(key messages.PoolKey, one held, creates bool, now time.Time) []effect {
+func (m *machine) onRouted(key messages.PoolKey, one held, now time.Time) []effect {
 	found, known := m.entries[key]
 	switch {
 	case known && found.state == Running:
-		return []effect{m.routeTo(found, one, now)}
+		return []effect{routeTo(found, one, now)}
 	case known && len(found.held) >= maxHeld:
-		return []effect{refuse{one.asked, failure.New(failure.KindBusy, "the connection is being closed and too many calls wait for the next one", nil)}}
+		return []effect{refuse{one.asked, failure.New(failure.KindBusy, fmt.Sprintf(
+			"the connection to %q is being closed and too many calls wait for the next one", one.target.GetServer()), nil)}}
 	case known:
 		found.held = append(found.held, one)
 		return nil
-	case !creates:
+	case !one.question:
 		return nil
 	}
-	effects, err := m.makeRoom()
-	if err != nil {
-		return []effect{refuse{one.asked, err}}
-	}
-	made := m.add(key)
-	return append(effects, spawn{key}, m.routeTo(made, one, now))
+	return m.create(key, []held{one}, now)
 }
 
-func (m *machine) add(key messages.PoolKey) *entry {
+// create makes a key's connection, where the pool has room, for the messages that
+// want it.
+func (m *machine) create(key messages.PoolKey, wanting []held, now time.Time) []effect {
+	effects, err := m.makeRoom(key.Scope().Tenant, now)
+	if err != nil {
+		for _, one := range wanting {
+			effects = append(effects, refuse{one.asked, err})
+		}
+		return effects
+	}
 	made := &entry{key: key, id: key.Digest()}
+	made.status = &messages.ConnectionStatus{Id: made.id, Key: key.Message(), State: "idle", Breaker: "closed",
+		Server: wanting[0].target.GetServer()}
 	m.entries[key], m.byID[made.id] = made, made
 	m.closed = slices.DeleteFunc(m.closed, func(s *messages.ConnectionStatus) bool { return s.GetId() == made.id })
-	return made
+	effects = append(effects, spawn{key})
+	for _, one := range wanting {
+		effects = append(effects, routeTo(made, one, now))
+	}
+	return effects
 }
 
-func (m *machine) routeTo(to *entry, one held, now time.Time) effect {
+func routeTo(to *entry, one held, now time.Time) effect {
 	to.routed++
 	to.lastUsed = now
 	return route{to.id, one}
 }
 
-// makeRoom stops the connection that has been unused for longest, at the limit.
-func (m *machine) makeRoom() ([]effect, error) {
-	if len(m.entries) < m.max {
+// makeRoom stops a connection that is unused, at the limit.
+func (m *machine) makeRoom(tenant string, now time.Time) ([]effect, error) {
+	if len(m.entries)-m.stopping < m.max {
 		return nil, nil
 	}
-	var oldest *entry
+	var best *entry
 	for _, one := range m.entries {
-		unused := one.state == Running && one.status != nil &&
-			one.status.GetCallsInFlight() == 0 && one.status.GetCallsWaiting() == 0 && one.status.GetState() != "connecting"
-		if unused && (oldest == nil || one.lastUsed.Before(oldest.lastUsed)) {
-			oldest = one
+		if one.unused(now) && (best == nil || one.before(best, tenant)) {
+			best = one
 		}
 	}
-	if oldest == nil {
+	if best == nil {
 		return nil, failure.New(failure.KindBusy,
 			fmt.Sprintf("all %d connections of the pool are in use", m.max), nil)
 	}
-	return m.becomeStopping(oldest), nil
+	return m.becomeStopping(best), nil
+}
+
+func (e *entry) unused(now time.Time) bool {
+	return e.state == Running && now.Sub(e.lastUsed) >= settled &&
+		e.status.GetCallsInFlight() == 0 && e.status.GetCallsWaiting() == 0 && e.status.GetState() != "connecting"
+}
+
+// before reports whether an entry makes room for a tenant rather than another:
+// a tenant's own entries do first.
+func (e *entry) before(other *entry, tenant string) bool {
+	if own, others := e.key.Scope().Tenant == tenant, other.key.Scope().Tenant == tenant; own != others {
+		return own
+	}
+	return e.lastUsed.Before(other.lastUsed)
 }
 
 func (m *machine) becomeStopping(one *entry) []effect {
@@ -159,6 +193,7 @@ func (m *machine) becomeStopping(one *entry) []effect {
 		return nil
 	}
 	one.state = Stopping
+	m.stopping++
 	return []effect{stop{one.id}}
 }
 
@@ -166,39 +201,47 @@ func (m *machine) becomeStopping(one *entry) []effect {
 // to it: then it is not idle.
 func (m *machine) onIdle(id string, received uint64) []effect {
 	one, known := m.byID[id]
-	if !known || one.state != Running || one.routed != received {
+	if !known || one.routed != received {
 		return nil
 	}
 	return m.becomeStopping(one)
 }
 
 // onStatus takes what a connection tells of itself.
-func (m *machine) onStatus(status *messages.ConnectionStatus, restarts int64) {
+func (m *machine) onStatus(status *messages.ConnectionStatus) {
 	if one, known := m.byID[status.GetId()]; known {
-		status.Restarts = restarts
+		status.Restarts = one.restarts
 		one.status = status
 	}
 }
 
-// onGaveUp keeps the last status of a connection that failed too often.
-func (m *machine) onGaveUp(id, reason string) {
+// onRestarted counts a restart of a connection by its supervisor.
+func (m *machine) onRestarted(id string) {
+	if one, known := m.byID[id]; known {
+		one.restarts++
+	}
+}
+
+// onGaveUp keeps the last status of a connection that failed too often. The
+// supervisor is stopping it.
+func (m *machine) onGaveUp(id string) {
 	one, known := m.byID[id]
 	if !known {
 		return
 	}
-	one.state = Stopping
-	last := &messages.ConnectionStatus{
-		Id: id, Key: one.key.Message(), State: "closed", LastError: reason,
-		Server: one.status.GetServer(), Breaker: one.status.GetBreaker(), Restarts: one.status.GetRestarts(),
-	}
-	m.closed = append(m.closed, last)
+	m.becomeStopping(one)
+	m.closed = append(m.closed, &messages.ConnectionStatus{
+		Id: id, Key: one.key.Message(), State: "closed", Server: one.status.GetServer(),
+		Breaker: one.status.GetBreaker(), Restarts: one.restarts,
+		LastError: "the connection failed too often and was given up",
+	})
 	if len(m.closed) > maxClosed {
 		m.closed = m.closed[1:]
 	}
 }
 
 // onEnded forgets a connection that has ended, and has its successor made for
-// the messages that waited.
+// the messages that waited, if one of them is worth it.
 func (m *machine) onEnded(id string, now time.Time) []effect {
 	one, known := m.byID[id]
 	if !known {
@@ -206,13 +249,12 @@ func (m *machine) onEnded(id string, now time.Time) []effect {
 	}
 	delete(m.byID, id)
 	delete(m.entries, one.key)
+	if one.state == Stopping {
+		m.stopping--
+	}
 	var effects []effect
-	if len(one.held) > 0 {
-		made := m.add(one.key)
-		effects = append(effects, spawn{one.key})
-		for _, waiting := range one.held {
-			effects = append(effects, m.routeTo(made, waiting, now))
-		}
+	if slices.ContainsFunc(one.held, func(h held) bool { return h.question }) {
+		effects = m.create(one.key, one.held, now)
 	}
 	return append(effects, m.left(id)...)
 }
@@ -258,11 +300,7 @@ func (m *machine) list(tenant string) []*messages.ConnectionStatus {
 		}
 	}
 	for _, one := range m.entries {
-		status := one.status
-		if status == nil {
-			status = &messages.ConnectionStatus{Id: one.id, Key: one.key.Message(), State: "idle", Breaker: "closed"}
-		}
-		add(status)
+		add(one.status)
 	}
 	for _, status := range m.closed {
 		add(status)

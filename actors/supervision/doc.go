@@ -3,8 +3,9 @@
 //
 // [Restarts] is embedded by actors that have children: it restarts a failed
 // child after an exponential backoff with full jitter, and after too many
-// failures stops it and says so. [Ledger] is kept by actors that are asked: each
-// question is entered when it comes and struck out by its one answer, so that
-// what is left can be answered when the actor fails or stops. [NewSystem] makes
-// an actor system that logs no message.
+// failures in a minute stops it and says so. [Answering] makes the props of an
+// actor that is asked: every question that reaches it, or only its mailbox, is
+// entered into its [Ledger] and struck out by its one answer, so that what is
+// left can be answered when the actor panics or stops. [NewSystem] makes an
+// actor system that logs no message.
 package supervision

@@ -11,6 +11,11 @@ type Asked struct {
 	Address, Asker, ID string
 }
 
+// NameOf is the name of an asker's question.
+func NameOf(asker *actor.PID, question messages.Question) Asked {
+	return Asked{Address: asker.GetAddress(), Asker: asker.GetId(), ID: question.QuestionID()}
+}
+
 // Ledger is the questions that an actor owes an answer. Each is answered once.
 type Ledger struct{ owed map[Asked]debt }
 
@@ -19,28 +24,19 @@ type debt struct {
 	question messages.Question
 }
 
-// NewLedger returns an empty ledger.
-func NewLedger() *Ledger { return &Ledger{owed: map[Asked]debt{}} }
-
-// Enter notes the question that the actor is receiving and returns its name. A
-// question without an asker, or one that its asker has asked already and still
-// waits for, is not entered (ok is false) and gets no answer of its own.
-func (l *Ledger) Enter(ctx actor.Context, question messages.Question) (asked Asked, ok bool) {
-	asker := ctx.Sender()
-	if asker == nil {
-		return Asked{}, false
+// enter notes a question that the actor is about to receive. One that its asker
+// has asked already, and still waits for, gets no second answer.
+func (l *Ledger) enter(asker *actor.PID, question messages.Question) {
+	asked := NameOf(asker, question)
+	if _, twice := l.owed[asked]; !twice {
+		l.owed[asked] = debt{asker, question}
 	}
-	asked = NameOf(asker, question)
-	if _, twice := l.owed[asked]; twice {
-		return asked, false
-	}
-	l.owed[asked] = debt{asker, question}
-	return asked, true
 }
 
-// NameOf is the name of an asker's question.
-func NameOf(asker *actor.PID, question messages.Question) Asked {
-	return Asked{Address: asker.GetAddress(), Asker: asker.GetId(), ID: question.QuestionID()}
+// Owes reports whether a question waits for its answer.
+func (l *Ledger) Owes(asked Asked) bool {
+	_, owed := l.owed[asked]
+	return owed
 }
 
 // Answer sends the one answer to a question; one that is not owed, because it
@@ -70,17 +66,11 @@ func (l *Ledger) Fail(ctx actor.Context, asked Asked, why error) {
 // Settle answers all that is owed: by the answer that settled returns for a
 // question, or by the question's failure where it returns nil.
 func (l *Ledger) Settle(ctx actor.Context, why error, settled func(Asked) any) {
-	for asked, owed := range l.owed {
-		var answer any
-		if settled != nil {
-			answer = settled(asked)
+	for asked := range l.owed {
+		if answer := settled(asked); answer != nil {
+			l.Answer(ctx, asked, answer)
+			continue
 		}
-		if answer == nil {
-			answer = owed.question.Failed(messages.FailureOf(why))
-		}
-		l.Answer(ctx, asked, answer)
+		l.Fail(ctx, asked, why)
 	}
 }
-
-// Owed is how many questions wait for their answers.
-func (l *Ledger) Owed() int { return len(l.owed) }

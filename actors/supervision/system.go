@@ -10,7 +10,8 @@ import (
 )
 
 // NewSystem returns an actor system that logs through logger, and never what a
-// message holds: the library prints whole messages.
+// message holds: the library prints whole messages. It runs nothing of its own;
+// when its actors have been stopped, nothing is left of it.
 func NewSystem(logger *zap.Logger) *actor.ActorSystem {
 	config := actor.Configure(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(wordsOnly{logger}) }),
@@ -27,7 +28,11 @@ type wordsOnly struct{ logger *zap.Logger }
 func (wordsOnly) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
 
 func (w wordsOnly) Handle(_ context.Context, record slog.Record) error {
-	w.logger.Warn("actor library: " + record.Message)
+	level := zap.WarnLevel
+	if record.Level >= slog.LevelError {
+		level = zap.ErrorLevel
+	}
+	w.logger.Log(level, "actor library: "+record.Message)
 	return nil
 }
 
