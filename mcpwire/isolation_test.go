@@ -12,6 +12,7 @@ import (
 
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/mcpwire"
+	"github.com/psych-systems/psych-go/messages"
 )
 
 const ceiling = 256 << 10
@@ -253,5 +254,67 @@ func speaksWell(t *testing.T, err error) {
 	if !strings.HasPrefix(text, `the server "peer" `) || strings.HasSuffix(text, ":") || strings.TrimSpace(text) != text ||
 		strings.ContainsAny(text, "\n\t") || strings.Contains(text, "127.0.0.1") || len(text) > 500 {
 		t.Errorf("not a sentence to show: %q", text)
+	}
+}
+
+// A caller without a deadline does not wait for ever: not for an answer that does
+// not begin, not for one that stops, not for one that never ends.
+func TestWaitingHasAnEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		peer          behaviour
+		request, idle time.Duration
+	}{
+		"no answer":      {hangs, 50 * time.Millisecond, time.Hour},
+		"half an answer": {func(w http.ResponseWriter, r *request) { raw(200, "application/json", "{")(w, r); hangs(w, r) }, time.Hour, 50 * time.Millisecond},
+		"half a stream":  {func(w http.ResponseWriter, r *request) { events(": hi\n\n")(w, r); hangs(w, r) }, time.Hour, 50 * time.Millisecond},
+		"half an error":  {func(w http.ResponseWriter, r *request) { raw(500, "text/plain", "oo")(w, r); hangs(w, r) }, time.Hour, 50 * time.Millisecond},
+		"a drip": {func(w http.ResponseWriter, r *request) {
+			for w.Header().Set("Content-Type", "application/json"); r.Context().Err() == nil; time.Sleep(time.Millisecond) {
+				_, _ = io.WriteString(w, " ")
+				_ = http.NewResponseController(w).Flush()
+			}
+		}, 50 * time.Millisecond, time.Hour},
+	} {
+		for _, version := range []string{modern, legacy} {
+			t.Run(name+" "+version, func(t *testing.T) {
+				t.Parallel()
+				p := newPeer(t, version)
+				p.does("bad", c.peer)
+				s := connect(t, p, func(o *mcpwire.Options) { o.RequestTimeout, o.IdleTimeout = c.request, c.idle })
+				_, err := s.CallTool(t.Context(), &messages.CallTool{Tool: "bad"})
+				judge(t, fault{kind: failure.KindMcpServerUnreachable, ran: true}, "", err)
+				if name != "half an error" && !strings.Contains(err.Error(), "the connection timed out") {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Closing a session ends what is in flight on it, and leaves nothing behind.
+func TestCloseEndsEverything(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		p := newPeer(t, version)
+		p.does("bad", hangs)
+		p.does(stream(version), func(w http.ResponseWriter, r *request) { events(acknowledged)(w, r); hangs(w, r) })
+		s := connect(t, p)
+		ended := make(chan error, 2)
+		opened := make(chan struct{})
+		go func() { _, err := call(t.Context(), s, "bad"); ended <- err }()
+		go func() {
+			_, err := s.Watch(t.Context(), "", func() { close(opened) }, func() {})
+			ended <- err
+		}()
+		soon(t, "the stream is opened", opened)
+		eventually(t, "the call is in flight", func() bool { return len(p.seen("bad")) == 1 })
+		s.Close()
+		for range 2 {
+			if err := <-ended; failure.KindOf(err) != failure.KindCancelled {
+				t.Error(err)
+			}
+		}
+		if _, err := call(t.Context(), s, "echo"); failure.KindOf(err) != failure.KindCancelled || maybeRan(err) {
+			t.Errorf("a call after the end: %v", err)
+		}
 	}
 }
