@@ -15,8 +15,8 @@ type renewals struct {
 	mu sync.Mutex
 	// flight is the session being opened, nil for none; all who need it wait for it.
 	flight *renewal
-	// refuted are statuses that said nothing about the session: the same request
-	// met the same status in a new one.
+	// refuted are statuses that said nothing about the session once: the same
+	// request met the same status in a new one. They are weak signs from then on.
 	refuted map[int]bool
 	// weak counts signs in a row that are no proof by themselves.
 	weak int
@@ -40,13 +40,17 @@ func (r *renewals) lost(agreed *agreement, fault *Fault) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	sign := fault.foreign
 	switch fault.Status {
 	case http.StatusNotFound:
-		return true
+		sign = true
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusUnprocessableEntity:
-		return !r.refuted[fault.Status] && !fault.aboutRequest()
+		sign = !fault.aboutRequest()
 	}
-	if fault.Status == http.StatusServiceUnavailable || fault.foreign {
+	if sign && fault.Status != 0 && !r.refuted[fault.Status] {
+		return true
+	}
+	if sign || fault.Status == http.StatusServiceUnavailable {
 		r.weak++
 		return r.weak >= weakSigns
 	}
@@ -72,11 +76,8 @@ func (r *renewals) proved() {
 	r.mu.Unlock()
 }
 
-// refute remembers that a status says nothing about the session. A 404 always does.
+// refute remembers that a status said nothing about the session.
 func (r *renewals) refute(status int) {
-	if status == http.StatusNotFound {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.refuted == nil {

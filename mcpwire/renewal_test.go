@@ -98,22 +98,39 @@ func TestManyCallsOpenOneSession(t *testing.T) {
 }
 
 // A status that a new session does not change says nothing about sessions: the
-// call fails, and no later one costs a session.
+// call fails, and no later one costs its neighbours their session.
 func TestAStatusThatSaysNothingAboutTheSession(t *testing.T) {
-	p := newPeer(t, legacy)
-	s := connect(t, p)
-	p.does("bad", raw(422, "-", ""))
-	for range 5 {
-		if _, err := call(t.Context(), s, "bad"); failure.KindOf(err) != failure.KindMcpProtocolError || maybeRan(err) {
-			t.Fatal(err)
+	for _, status := range []int{400, 404, 422} {
+		p := newPeer(t, legacy)
+		s := connect(t, p)
+		p.does("bad", raw(status, "-", ""))
+		for range 5 {
+			if _, err := call(t.Context(), s, "bad"); err == nil || maybeRan(err) {
+				t.Fatal(err)
+			}
+			if _, err := call(t.Context(), s, "echo"); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if n := len(p.seen("initialize")); n != 2 {
-		t.Errorf("%d sessions were opened", n)
+		if n := len(p.seen("initialize")); n != 2 {
+			t.Errorf("%d: %d sessions were opened", status, n)
+		}
+		// And yet a session that is lost later is opened again.
+		p.does("echo", func(w http.ResponseWriter, r *request) {
+			if r.Header.Get("Mcp-Session-Id") == "s2" {
+				w.WriteHeader(status)
+				return
+			}
+			p.standard(w, r)
+		})
+		_, _ = call(t.Context(), s, "echo")
+		if _, err := call(t.Context(), s, "echo"); err != nil {
+			t.Errorf("%d: after the loss: %v", status, err)
+		}
 	}
 	invalid := raw(400, "application/json", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32602,"message":"no such tool"}}`)
 	q := newPeer(t, legacy)
-	s = connect(t, q)
+	s := connect(t, q)
 	q.does("bad", invalid)
 	_, _ = call(t.Context(), s, "bad")
 	if len(q.seen("initialize")) != 1 || len(q.seen("bad")) != 1 {

@@ -76,7 +76,7 @@ func (s *streamable) once(ctx context.Context, m *Message, agreed *agreement) (R
 	} else {
 		x.finish()
 	}
-	if fault != nil && fault.sent && m.Method != "initialize" {
+	if fault != nil && fault.sent && m.Method != methodInitialize {
 		s.cancelled(fault, agreed, id, m.Credential)
 	}
 	return reply, fault

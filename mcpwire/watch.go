@@ -42,6 +42,8 @@ func (s *Session) Watch(ctx context.Context, credential string, opened, changed 
 					return false
 				}
 				begun()
+			case method == methodCancelled && s.modern:
+				return false // the server's word that nothing more will come
 			}
 			return true
 		},

@@ -36,6 +36,10 @@ func TestWhatAStreamOfChangesTells(t *testing.T) {
 	}{
 		{"a change and an end in order", modern, events(acknowledged + changedOnce + ended), 1, 1, true, false},
 		{"a change and an end", modern, events(acknowledged + changedOnce + changedOnce), 1, 2, true, false},
+		{"an end that is announced", modern, func(w http.ResponseWriter, r *request) {
+			events(acknowledged+`data: {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":$ID}}`+"\n\n")(w, r)
+			hangs(w, r)
+		}, 1, 0, true, false},
 		{"comments and odd events", modern, events(": hi\n\ndata: ping\n\n" + acknowledged + "data: {}\n\n" + changedOnce), 1, 1, true, false},
 		{"no acknowledgement", modern, events(""), 0, 0, true, false},
 		{"an acknowledgement of nothing", modern, events(grantNothing), 0, 0, false, false},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -52,7 +53,7 @@ func (w *wire) checkRedirect(next *http.Request, before []*http.Request) error {
 }
 
 func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && a.Hostname() == b.Hostname() && originPort(a) == originPort(b)
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && originPort(a) == originPort(b)
 }
 
 func originPort(u *url.URL) string {
