@@ -37,6 +37,7 @@ type shape struct {
 	Parts []part            `yaml:"parts"`
 	Tags  map[string]string `yaml:"tags"`
 	Any   any               `yaml:"any"`
+	Grant []string          `yaml:"grant,nonnull"`
 	Unset string
 }
 
@@ -204,12 +205,14 @@ tags:
 		"$.name":                "f.yaml:2: bad",
 		"$.parts[0].names[1]":   "f.yaml:6: bad",
 		"$.parts[0].none":       "f.yaml:4: bad",
-		"$.parts[7]":            "f.yaml:4: bad",
-		"$.parts[-1].names":     "f.yaml:4: bad",
+		"$.parts[7]":            "f.yaml:3: bad",
+		"$.parts[-1].names":     "f.yaml:3: bad",
+		"$.parts[0].names":      "f.yaml:4: bad",
+		"$.parts":               "f.yaml:3: bad",
 		"$.tags.k.deeper":       "f.yaml:8: bad",
 		`$.tags["a.b[0]"]`:      "f.yaml:9: bad",
 		`$.tags["say \"hi\""]`:  "f.yaml:10: bad",
-		`$.tags["unfinished`:    "f.yaml:8: bad",
+		`$.tags["unfinished`:    "f.yaml:7: bad",
 		"$.none":                "f.yaml:2: bad",
 		"$":                     "f.yaml:2: bad",
 		"":                      "f.yaml:2: bad",

@@ -60,14 +60,16 @@ func (s *Source) fill(node ast.Node, into reflect.Value, path string) error {
 func (s *Source) fillStruct(node ast.Node, into reflect.Value, path string) error {
 	fields := fieldsOf(into.Type())
 	return s.each(node, into, path, func(key string, entry *ast.MappingValueNode) error {
-		index, known := fields[key]
+		field, known := fields[key]
 		switch {
 		case !known:
 			return s.at(entry.Key, "%s", unknown(key, path, into, fields))
-		case kindOf(entry.Value) == null:
-			return nil
+		case kindOf(entry.Value) != null:
+			return s.fill(entry.Value, into.Field(field.index), Join(path, key))
+		case field.nonnull:
+			return s.at(entry.Value, "%s must not be null; leave it out or write what it is", named(Join(path, key)))
 		default:
-			return s.fill(entry.Value, into.Field(index), Join(path, key))
+			return nil
 		}
 	})
 }
@@ -172,12 +174,19 @@ func (s *Source) each(node ast.Node, into reflect.Value, path string, visit func
 	return nil
 }
 
-// fieldsOf maps a struct's yaml names to the indices of its fields.
-func fieldsOf(structure reflect.Type) map[string]int {
-	fields := map[string]int{}
+// field is a struct's field, for a document.
+type field struct {
+	index   int
+	nonnull bool
+}
+
+// fieldsOf maps a struct's yaml names to its fields.
+func fieldsOf(structure reflect.Type) map[string]field {
+	fields := map[string]field{}
 	for i := range structure.NumField() {
-		if name, _, _ := strings.Cut(structure.Field(i).Tag.Get("yaml"), ","); name != "" && name != "-" {
-			fields[name] = i
+		name, option, _ := strings.Cut(structure.Field(i).Tag.Get("yaml"), ",")
+		if name != "" {
+			fields[name] = field{index: i, nonnull: option == "nonnull"}
 		}
 	}
 	return fields

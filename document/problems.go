@@ -26,16 +26,11 @@ func (s *Source) First(problems Problems) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	first, at := problems[0], s.position(problems[0].Path)
+	first, at := problems[0], s.find(problems[0].Path).at
 	for _, problem := range problems[1:] {
-		if here := s.position(problem.Path); here.before(at) {
+		if here := s.find(problem.Path).at; here.before(at) {
 			first, at = problem, here
 		}
 	}
 	return s.Invalid(first.Path, "%s", first.Sentence)
-}
-
-func (s *Source) position(path string) position {
-	node, _ := s.find(path)
-	return positionOf(node)
 }

@@ -22,7 +22,8 @@ type Source struct {
 // text, bool, int, float64, [time.Duration] (written as "90s"), a type with an
 // UnmarshalText method (written as a text), or a pointer to one of these. A
 // field that is left out or null keeps the value that it has, so that defaults
-// may stand there before. It fails with [failure.SpecInvalid]; what into points
+// may stand there before; the tag's option nonnull refuses null for a field whose
+// absence says too much to be said by chance. It fails with [failure.SpecInvalid]; what into points
 // to is then undefined.
 func Decode(file string, data []byte, into any) (*Source, error) {
 	source := &Source{file: file}
@@ -36,47 +37,56 @@ func Decode(file string, data []byte, into any) (*Source, error) {
 }
 
 // Invalid returns the failure of what stands at a path such as
-// $.servers[0].name, or where that is absent, of the nearest thing around it.
-// [Join] writes paths with keys of any form.
+// $.servers[0].name, or where that is absent, of the nearest thing around it. A
+// field stands where its name does. [Join] writes paths with keys of any form.
 func (s *Source) Invalid(path, format string, args ...any) error {
-	node, _ := s.find(path)
-	return s.at(node, format, args...)
+	return s.because(s.find(path).at.line, nil, format, args...)
 }
 
 // Has reports whether something other than null stands at a path.
 func (s *Source) Has(path string) bool {
-	node, found := s.find(path)
-	return found && kindOf(node) != null
+	found := s.find(path)
+	return found.whole && kindOf(found.node) != null
+}
+
+// place is what a path leads to.
+type place struct {
+	node ast.Node
+	at   position
+	// whole is whether the path was walked to its end.
+	whole bool
 }
 
 // find walks a path as far as the document goes.
-func (s *Source) find(path string) (nearest ast.Node, found bool) {
-	nearest = s.body
+func (s *Source) find(path string) place {
+	found := place{node: s.body, at: positionOf(s.body), whole: true}
 	for _, step := range steps(path) {
-		next := child(nearest, step)
+		next, at := child(found.node, step)
 		if next == nil {
-			return nearest, false
+			found.whole = false
+			return found
 		}
-		nearest = next
+		found.node, found.at = next, at
 	}
-	return nearest, true
+	return found
 }
 
-// child returns what stands under a key, or at an index, of a node.
-func child(node ast.Node, step string) ast.Node {
+// child returns what stands under a key, or at an index, of a node, and where
+// the key or the element begins.
+func child(node ast.Node, step string) (ast.Node, position) {
 	switch node := node.(type) {
 	case *ast.SequenceNode:
 		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(node.Values) {
-			return node.Values[i]
+			return node.Values[i], positionOf(node.Values[i])
 		}
 	case *ast.MappingNode:
 		for _, entry := range node.Values {
-			if key, ok := entry.Key.(*ast.StringNode); ok && key.Value == step {
-				return entry.Value
+			if key, ok := textOf(entry.Key); ok && key == step {
+				return entry.Value, positionOf(entry.Key)
 			}
 		}
 	}
-	return nil
+	return nil, position{}
 }
 
 // at returns the failure of what stands at a node.

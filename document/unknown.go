@@ -9,7 +9,7 @@ import (
 )
 
 // unknown is the sentence about a field that a struct does not have.
-func unknown(key, path string, into reflect.Value, fields map[string]int) string {
+func unknown(key, path string, into reflect.Value, fields map[string]field) string {
 	sentence := fmt.Sprintf("%s has no field %q", named(path), key)
 	if explainer, ok := into.Addr().Interface().(Explainer); ok {
 		if why := explainer.WhyNot(key); why != "" {
