@@ -9,6 +9,6 @@
 //	130  interrupted: the first interrupt cancels the Run and prints its end, the
 //	     second ends the process
 //
-// Text that came from servers, models and files is printed without its control
-// characters, so that none of them can steer the terminal.
+// Text that came from servers, models and files reaches a terminal without its
+// control characters, so that none of them can steer it.
 package main

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/spec"
 )
 
@@ -31,8 +33,8 @@ func (p *place) configFlag(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json")
 }
 
-// specLimit bounds a Spec's file, in bytes.
-const specLimit = 4 << 20
+// fileLimit bounds a file that the user names, in bytes.
+const fileLimit = 4 << 20
 
 func readSpec(file string) (spec.Version, error) {
 	data, err := readFile(file, "the Spec")
@@ -44,20 +46,26 @@ func readSpec(file string) (spec.Version, error) {
 
 // readFile reads a file that the user named; what says what it should be.
 func readFile(file, what string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case os.IsNotExist(err):
-		return nil, wrong(fmt.Sprintf("%s %s does not exist", what, file), err)
-	case err != nil:
-		return nil, wrong(fmt.Sprintf("%s %s cannot be read", what, file), err)
-	case info.IsDir():
-		return nil, wrong(fmt.Sprintf("%s %s is a directory", what, file), nil)
-	case info.Size() > specLimit:
-		return nil, wrong(fmt.Sprintf("%s %s is larger than %d bytes", what, file, specLimit), nil)
+	unusable := func(why string, cause error) ([]byte, error) {
+		return nil, wrong(fmt.Sprintf("%s %s %s", what, file, why), cause)
 	}
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return nil, failure.New(failure.KindSpecInvalid, fmt.Sprintf("%s %s cannot be read", what, file), err)
+	opened, err := os.Open(file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return unusable("does not exist", err)
+	case err != nil:
+		return unusable("cannot be read", err)
+	}
+	defer func() { _ = opened.Close() }()
+	if info, err := opened.Stat(); err == nil && info.IsDir() {
+		return unusable("is a directory", nil)
+	}
+	data, err := io.ReadAll(io.LimitReader(opened, fileLimit+1))
+	switch {
+	case err != nil:
+		return unusable("cannot be read", err)
+	case len(data) > fileLimit:
+		return unusable(fmt.Sprintf("is larger than %d bytes", fileLimit), nil)
 	}
 	return data, nil
 }
