@@ -1,0 +1,146 @@
+package psych_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/psych-systems/psych-go/config"
+	"github.com/psych-systems/psych-go/spec"
+)
+
+// read returns a file of the project.
+func read(t testing.TB, name string) string {
+	t.Helper()
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// fenced returns the blocks of a language in a document.
+func fenced(document, language string) []string {
+	var blocks []string
+	for _, found := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(document, -1) {
+		blocks = append(blocks, found[1])
+	}
+	return blocks
+}
+
+// commands returns the indented commands of a document.
+func commands(document string) []string {
+	var lines []string
+	for line := range strings.Lines(document) {
+		if command, ok := strings.CutPrefix(line, "    "); ok && regexp.MustCompile(`^(make|go|runtime) `).MatchString(command) {
+			lines = append(lines, strings.TrimSpace(command))
+		}
+	}
+	return lines
+}
+
+func run(t testing.TB, dir, command string) string {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-c", command)
+	shell.Dir = dir
+	var out bytes.Buffer
+	shell.Stdout, shell.Stderr = &out, &out
+	if err := shell.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, out.String())
+	}
+	return out.String()
+}
+
+// TestEveryCommandOfTheReadmeRuns runs each of them but "make test", which is
+// what runs this test.
+func TestEveryCommandOfTheReadmeRuns(t *testing.T) {
+	written := commands(read(t, "README.md"))
+	if len(written) < 5 || written[0] != "make demo" || written[1] != "make test" {
+		t.Fatalf("the README's first commands are %q", written)
+	}
+	for _, command := range written {
+		switch {
+		case command == "make test":
+		case strings.HasPrefix(command, "go mod "):
+			// These belong to the reader's own module; the next test runs them.
+		default:
+			if out := run(t, ".", command); out == "" {
+				t.Errorf("%s prints nothing", command)
+			}
+		}
+	}
+}
+
+// TestTheReadmesCodeBuildsInAModuleOfItsOwn embeds the project as the README
+// says.
+func TestTheReadmesCodeBuildsInAModuleOfItsOwn(t *testing.T) {
+	document := read(t, "README.md")
+	blocks := fenced(document, "go")
+	if len(blocks) != 1 || strings.Count(blocks[0], "\n") > 12 {
+		t.Fatalf("the README has %d pieces of code", len(blocks))
+	}
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	source := fmt.Sprintf(`package main
+
+import (
+	"context"
+	"fmt"
+
+	psych "github.com/psych-systems/psych-go"
+	"github.com/psych-systems/psych-go/messages"
+	"github.com/psych-systems/psych-go/secret"
+	"github.com/psych-systems/psych-go/spec"
+)
+
+func key(context.Context) (secret.Text, error) { return secret.NewText("k"), nil }
+
+func embed(ctx context.Context, text []byte) {
+%s	_, _ = result, err
+}
+
+func main() { embed(context.Background(), nil) }
+`, blocks[0])
+	if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(source), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir, "go mod init example.com/embedding && cp "+filepath.Join(root, "go.sum")+" .")
+	for _, command := range commands(document) {
+		if strings.HasPrefix(command, "go mod ") {
+			run(t, dir, strings.ReplaceAll(command, "../psych-go", root))
+		}
+	}
+	run(t, dir, "go vet ./...")
+}
+
+// TestTheDocumentsSpecsAndConfigurationsAreValid reads every YAML block.
+func TestTheDocumentsSpecsAndConfigurationsAreValid(t *testing.T) {
+	blocks := slices.Concat(fenced(read(t, "README.md"), "yaml"), fenced(read(t, "docs/configuration.md"), "yaml"))
+	specs, configurations := 0, 0
+	for _, block := range blocks {
+		switch {
+		case strings.HasPrefix(block, "name:"):
+			specs++
+			if _, err := spec.Parse("block", []byte(block)); err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+		case strings.HasPrefix(block, "model:"), strings.HasPrefix(block, "store:"):
+			configurations++
+			if _, err := config.Parse("block", []byte(block)); err != nil {
+				t.Errorf("%v in\n%s", err, block)
+			}
+		}
+	}
+	if specs != 2 || configurations != 2 {
+		t.Errorf("%d Specs and %d configurations were read", specs, configurations)
+	}
+}
