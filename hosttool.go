@@ -3,6 +3,7 @@ package psych
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -70,7 +71,7 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 
 // toolError is a host tool's error as the model reads it.
 func toolError(err error) error {
-	if _, typed := err.(failure.Failure); typed {
+	if _, typed := errors.AsType[failure.Failure](err); typed {
 		return err
 	}
 	return failure.New(failure.KindMcpToolError, err.Error(), err)

@@ -121,7 +121,7 @@ func (c *connection) openSlot(ctx actor.Context, e openSlot) {
 			case <-ctx.Done():
 			}
 			return struct{}{}, nil
-		}, func(struct{}, error) any { return sessionLost{e.slot, e.epoch} })
+		}, func(struct{}, error) any { return sessionLost(e) })
 	}
 	ctx.Send(c.catalog(ctx, e.slot), &messages.SessionOpened{Epoch: e.epoch})
 }
