@@ -10,11 +10,12 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
+	"go.uber.org/zap"
+	"pgregory.net/rapid"
 
 	"github.com/psych-systems/psych-go/actors/async"
 	"github.com/psych-systems/psych-go/actors/supervision"
 	"github.com/psych-systems/psych-go/failure"
-	"go.uber.org/zap"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,7 +33,7 @@ func (o *owner) Receive(ctx actor.Context) {
 	switch message := ctx.Message().(type) {
 	case *actor.Started:
 		o.group = async.NewGroup(ctx, o.limit)
-	case *actor.Stopping:
+	case *actor.Restarting, *actor.Stopping:
 		o.group.Close()
 	case do:
 		message(o.group)
@@ -47,8 +48,9 @@ func withOwner(t *testing.T, limit int, story func(t *testing.T, tell func(do), 
 	synctest.Test(t, func(t *testing.T) {
 		system := supervision.NewSystem(zap.NewNop())
 		defer system.Shutdown()
-		o := &owner{limit: limit, got: make(chan any, 100)}
-		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return o }))
+		o := &owner{limit: limit, got: make(chan any, 10_000)}
+		pid := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return o },
+			actor.WithGuardian(supervision.Guardian(zap.NewNop()))))
 		defer func() { _ = system.Root.StopFuture(pid).Wait() }()
 		story(t, func(job do) { system.Root.Send(pid, job) }, o.got)
 	})
@@ -132,16 +134,105 @@ func TestAClosedGroupBringsNothing(t *testing.T) {
 	})
 }
 
-func TestAlarms(t *testing.T) {
+func TestAnAlarmRingsOnceOrNeverWhenItIsTakenBack(t *testing.T) {
 	withOwner(t, 1, func(t *testing.T, tell func(do), got chan any) {
 		begun := time.Now()
 		tell(func(g *async.Group) {
 			g.After(3*time.Second, "late")
 			stop := g.After(time.Second, "never")
 			stop()
+			late := g.After(0, "on its way")
+			time.Sleep(time.Second) // the alarm rings, and lies in the mailbox behind this
+			late()
 		})
 		if message := <-got; message != "late" || time.Since(begun) != 3*time.Second {
 			t.Errorf("got %v after %s", message, time.Since(begun))
 		}
 	})
+}
+
+func TestWorkBeyondTheQueueIsRefused(t *testing.T) {
+	const most = 4096
+	withOwner(t, 1, func(t *testing.T, tell func(do), got chan any) {
+		release := make(chan struct{})
+		wait := func(context.Context) (int, error) { <-release; return 1, nil }
+		tell(func(g *async.Group) {
+			for range most + 2 {
+				async.Go(g, 0, wait, done)
+			}
+		})
+		if refused := (<-got).(result); failure.KindOf(refused.err) != failure.KindBusy {
+			t.Errorf("the work was refused with %v", refused.err)
+		}
+		close(release)
+		for range most + 1 {
+			if r := (<-got).(result); r.err != nil {
+				t.Fatal(r.err)
+			}
+		}
+	})
+}
+
+func TestWhatAnOlderIncarnationStartedIsDropped(t *testing.T) {
+	withOwner(t, 1, func(t *testing.T, tell func(do), got chan any) {
+		finish := make(chan struct{})
+		tell(func(g *async.Group) {
+			async.Go(g, 0, func(context.Context) (int, error) { <-finish; return 1, nil }, done)
+			g.Tell("old")
+			panic("boom")
+		})
+		time.Sleep(time.Minute)
+		close(finish)
+		tell(func(g *async.Group) { g.Tell("new") })
+		if message := <-got; message != "new" {
+			t.Errorf("the new incarnation got %v", message)
+		}
+		synctest.Wait()
+		if len(got) != 0 {
+			t.Errorf("the new incarnation got %v too", <-got)
+		}
+	})
+}
+
+func TestEachWorkComesBackExactlyOnceWhileTheGroupIsOpen(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		works := rapid.SliceOfN(rapid.IntRange(0, 3), 1, 40).Draw(r, "works")
+		limit := rapid.IntRange(1, 5).Draw(r, "limit")
+		seen := map[int]int{}
+		withOwner(t, limit, func(_ *testing.T, tell func(do), got chan any) {
+			tell(func(g *async.Group) {
+				for i, kind := range works {
+					startWork(g, i, kind)
+				}
+			})
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			for range len(got) {
+				seen[(<-got).(result).value]++
+			}
+		})
+		for i := range works {
+			if seen[i] != 1 {
+				r.Fatalf("work %d came back %d times", i, seen[i])
+			}
+		}
+	})
+}
+
+// startWork starts work that returns, panics, runs out of time or is cancelled.
+func startWork(g *async.Group, i, kind int) {
+	cancel := async.Go(g, time.Second, func(ctx context.Context) (int, error) {
+		switch kind {
+		case 0:
+			return i, nil
+		case 1:
+			panic("boom")
+		default:
+			<-ctx.Done()
+			return i, ctx.Err()
+		}
+	}, func(_ int, err error) any { return result{i, err} })
+	if kind == 3 {
+		cancel()
+	}
 }
