@@ -60,7 +60,7 @@ func (o *Offer) listTools(arguments json.RawMessage, tenant TenantPlane) (string
 	if len(found) == 0 {
 		return "No tool matches.", nil
 	}
-	first := min(query.Offset, len(found))
+	first := min(max(query.Offset, 0), len(found))
 	last := min(first+listed, len(found))
 	var out strings.Builder
 	for _, tool := range found[first:last] {
