@@ -72,9 +72,9 @@ func said(id, word string) proto.Message {
 
 // stage is an answerer, and one who asks it and counts the answers by question.
 type stage struct {
-	root         *actor.RootContext
+	root            *actor.RootContext
 	answerer, asker *actor.PID
-	received     atomic.Int64
+	received        atomic.Int64
 
 	mu      sync.Mutex
 	answers map[string][]string
