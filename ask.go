@@ -2,6 +2,7 @@ package psych
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/psych-systems/psych-go/failure"
@@ -21,28 +22,25 @@ func ask[Answer any](ctx context.Context, r *Runtime, question any) (Answer, err
 	defer cancel()
 	deadline, _ := ctx.Deadline()
 	future := r.system.Root.RequestFuture(r.pool, question, time.Until(deadline))
-	type outcome struct {
-		answer any
-		err    error
+	// The future is answered by whoever is first: the pool, its own clock, or the
+	// asker that gives up.
+	stop := context.AfterFunc(ctx, func() { r.system.Root.Send(future.PID(), ctx.Err()) })
+	defer stop()
+	answer, err := future.Result()
+	if typed, ok := answer.(Answer); ok && err == nil {
+		return typed, nil
 	}
-	done := make(chan outcome, 1)
-	go func() {
-		answer, err := future.Result()
-		done <- outcome{answer, err}
-	}()
-	select {
-	case <-ctx.Done():
-		return none, timedOut(ctx.Err())
-	case got := <-done:
-		answer, ok := got.answer.(Answer)
-		if got.err != nil || !ok {
-			return none, failure.New(failure.KindMcpServerUnreachable, "the connection timed out", got.err)
-		}
-		return answer, nil
+	if ctx.Err() != nil {
+		return none, gaveUp(ctx.Err())
 	}
+	return none, failure.New(failure.KindMcpServerUnreachable, "the connection timed out", err)
 }
 
-func timedOut(cause error) error {
+// gaveUp is why an asker stopped waiting.
+func gaveUp(cause error) error {
+	if errors.Is(cause, context.Canceled) {
+		return failure.New(failure.KindCancelled, "the question was cancelled", cause)
+	}
 	return failure.New(failure.KindDeadlineExceeded, "the connection timed out", cause)
 }
 

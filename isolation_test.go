@@ -255,3 +255,31 @@ func TestARunsOwnSessionIsItsOwn(t *testing.T) {
 	}
 	server.WaitFor("DELETE", 2)
 }
+
+func TestAnOldServerIsProbedOnce(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)))
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}})
+	for range 3 {
+		report, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()})
+		if err != nil || report.ProtocolVersion != "2025-11-25" {
+			t.Fatalf("the probe found %+v (%v)", report, err)
+		}
+		if _, err := runtime.Disconnect(t.Context(), acme, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if probes := len(server.Requests("server/discover")); probes != 1 || len(server.Requests("initialize")) != 3 {
+		t.Errorf("the server was asked %d times whether it is a new one", probes)
+	}
+}
+
+func TestAnAskerThatGivesUpLeavesNothingBehind(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Tools(tool("find", nil)))
+	server.On("tools/list", mcptest.Hang())
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}})
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(100*time.Millisecond, cancel)
+	if _, err := runtime.Probe(ctx, acme, psych.ProbeTarget{URL: server.URL()}); failure.KindOf(err) != failure.KindCancelled {
+		t.Errorf("got %v", err)
+	}
+}

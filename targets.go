@@ -22,6 +22,9 @@ type targets struct {
 	planes  *planes
 	egress  *egress.Egress
 	logger  *zap.Logger
+	// revisions is what servers negotiated before, so that an old one is not asked
+	// for the newest again at each connect.
+	revisions revisions
 }
 
 // Target implements [run.Targets].
@@ -72,11 +75,17 @@ func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection
 	if err != nil {
 		return nil, err
 	}
-	return mcpwire.Connect(ctx, mcpwire.Options{
+	session, err := mcpwire.Connect(ctx, mcpwire.Options{
 		URL: key.URL(), Transport: key.Transport(), Server: target.GetServer(),
 		Client: t.egress.Client(key.Scope().Tenant), Authorize: t.authorize(key),
 		MaxResponseBytes: t.egress.MaxResponseBytes, Logger: t.logger,
+		KnownVersion: t.revisions.of(key),
 	}, target.GetCredential())
+	if err != nil {
+		return nil, err
+	}
+	t.revisions.note(key, session.ProtocolVersion())
+	return session, nil
 }
 
 // authorize returns what reads a connection's credential at each request. The
