@@ -426,3 +426,13 @@ func TestALimitOrTheDeadlineFailsARunAndCancellingAbortsIt(t *testing.T) {
 		t.Errorf("waiting returned %v", err)
 	}
 }
+
+func TestAnAnswerThatIsNotWholeIsNotPassedOffAsOne(t *testing.T) {
+	endpoint := mcptest.NewModel(t, mcptest.Say("The answer is").Finishes("length"))
+	runtime := start(t, psych.Options{Model: psych.OpenAI(endpoint.URL(), nil)})
+	got := runAgent(t, runtime, agent(t, nil))
+	if got.end.State != journal.StateFailed || got.end.Error.Kind != failure.KindModelError || got.end.Text != "" ||
+		got.answers[0].Text != "The answer is" || got.answers[0].Cut == "" {
+		t.Errorf("the run ended %+v after %+v", got.end, got.answers)
+	}
+}

@@ -78,6 +78,8 @@ type ModelCallFinished struct {
 	Usage        model.Usage     `json:"usage"`
 	RequestBytes int64           `json:"request_bytes"`
 	DurationMS   int64           `json:"duration_ms"`
+	// Cut says why the endpoint ended the answer early; absent for a whole answer.
+	Cut string `json:"cut,omitempty"`
 }
 
 // RequestedCall is a call that the model asked for, with the arguments as they

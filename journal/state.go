@@ -21,6 +21,8 @@ type State struct {
 	Turn int
 	// Answered says that the current turn's model call is finished.
 	Answered bool
+	// Cut is why that call's answer ended early; "" for a whole answer.
+	Cut string
 	// Conversation is what the model has been told so far. The calls of the
 	// current answer are appended once all of them have finished, in the order in
 	// which the model asked, so that no history has an unanswered call.
@@ -153,7 +155,7 @@ func (s *State) answer(entry ModelCallFinished) string {
 		calls[i] = Call{CallID: call.CallID, Name: call.Name, Arguments: call.Arguments}
 		asked[i] = model.ToolCall{ID: call.CallID, Name: call.Name, Arguments: call.Arguments}
 	}
-	s.Answered, s.Calls = true, calls
+	s.Answered, s.Calls, s.Cut = true, calls, entry.Cut
 	s.Conversation = append(s.Conversation,
 		model.Message{Role: model.RoleAssistant, Text: entry.Text, ToolCalls: asked})
 	return ""

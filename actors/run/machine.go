@@ -156,6 +156,8 @@ func (m *machine) proceed() []effect {
 	}
 	answered, settled := m.log.Answered, m.log.Settled()
 	switch {
+	case answered && len(m.log.Calls) == 0 && m.log.Cut != "":
+		return m.fail(failure.New(failure.KindModelError, "the model's last answer is not whole: "+m.log.Cut, nil))
 	case answered && len(m.log.Calls) == 0:
 		return m.end(journal.StateCompleted, nil)
 	case m.log.Turn == 0 || answered && settled:
@@ -190,7 +192,7 @@ func (m *machine) onModelDone(asked int, response model.Response, err error, too
 	}
 	return m.write(journal.ModelCallFinished{
 		Turn: m.log.Turn, Text: response.Text, ToolCalls: m.requestedCalls(response.ToolCalls),
-		Usage: response.Usage, RequestBytes: response.RequestBytes, DurationMS: took.Milliseconds(),
+		Usage: response.Usage, RequestBytes: response.RequestBytes, DurationMS: took.Milliseconds(), Cut: response.Cut,
 	})
 }
 
