@@ -25,7 +25,7 @@ func TestEqualServersHaveOneCanonicalURL(t *testing.T) {
 		"https://mcp.example.com/a?b=%41&c=%2f": "https://mcp.example.com/a?b=A&c=%2F",
 		"https://[::1]:443/a":                   "https://[::1]/a",
 		"https://[FE80::1]:8443/a":              "https://[fe80::1]:8443/a",
-		"https://user:hidden@mcp.example.com/":    "",
+		"https://user:hidden@mcp.example.com/":  "",
 		"https://mcp.example.com/#part":         "",
 		"https://mcp.example.com/#":             "",
 		"ftp://mcp.example.com/":                "",
@@ -86,7 +86,7 @@ func TestKeysAndTheirDigestsAreEqualExactlyWhereAllPartsAre(t *testing.T) {
 }
 
 func TestAKeyNeedsAScopeAndATransport(t *testing.T) {
-	for name, make := range map[string]func() (messages.PoolKey, error){
+	for name, build := range map[string]func() (messages.PoolKey, error){
 		"no tenant": func() (messages.PoolKey, error) {
 			return messages.NewPoolKey(messages.Scope{}, "https://e/", messages.TransportHTTP, "")
 		},
@@ -98,7 +98,7 @@ func TestAKeyNeedsAScopeAndATransport(t *testing.T) {
 		},
 		"an empty message": func() (messages.PoolKey, error) { return messages.PoolKeyOf(nil) },
 	} {
-		if made, err := make(); failure.KindOf(err) != failure.KindSpecInvalid {
+		if made, err := build(); failure.KindOf(err) != failure.KindSpecInvalid {
 			t.Errorf("%s: got %v (%v)", name, made, err)
 		}
 	}
