@@ -292,6 +292,14 @@ func TestADeferredServerIsReachedThroughItsDoorAndOnlyThroughIt(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", id, result, says)
 		}
 	}
+	for id, name := range map[string]string{
+		"list": "list_tools", "call": "big__tool_007", "unfit": "big__tool_007", "denied": "big__wipe",
+		"no tool": "big__tool_999", "no server": "call_tool",
+	} {
+		if got.finished[id].Name != name {
+			t.Errorf("%s is recorded as %s", id, got.finished[id].Name)
+		}
+	}
 	if strings.Contains(got.finished["list"].Result, "wipe") {
 		t.Error("list_tools shows what may not be called")
 	}

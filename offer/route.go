@@ -31,7 +31,8 @@ type Route struct {
 }
 
 // Route finds the target of a call, narrowing again with the tenant's plane of
-// this moment. It never looks into a name: the table decides. It fails with
+// this moment. It never looks into a name: the table decides. A call_tool that
+// fails still has its target's public name where its server is known. It fails with
 // [failure.UnknownTool] (the sentence offers close names), [failure.AccessDenied]
 // (the sentence names the plane) or [failure.InvalidArguments].
 func (o *Offer) Route(name, arguments string, tenant TenantPlane) (Route, error) {
@@ -82,7 +83,11 @@ func (o *Offer) routeCallTool(arguments json.RawMessage, tenant TenantPlane) (Ro
 	}
 	tool, err := o.serverTool(call.Server, call.Tool, tenant)
 	if err != nil {
-		return Route{}, err
+		named := Tool{}
+		if o.server(call.Server) != nil {
+			named.Public = narrow.PublicName(call.Server, call.Tool)
+		}
+		return Route{Tool: named}, err
 	}
 	parsed, err := parseArguments(tool.Public, string(call.Arguments))
 	return Route{Tool: tool, Arguments: parsed}, err

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -34,7 +35,7 @@ func (m *machine) becomeActing() []effect {
 func (m *machine) dispatch(call journal.Call) []effect {
 	route, err := m.offer.Route(call.Name, call.Arguments, m.rules.tenant)
 	if err != nil {
-		return m.refuse(call.CallID, call.Name, err)
+		return m.refuse(call.CallID, cmp.Or(route.Tool.Public, call.Name), err)
 	}
 	if route.BuiltIn {
 		started := journal.ToolCallStarted{CallID: call.CallID, Name: route.Tool.Public, Arguments: route.Arguments}
