@@ -126,9 +126,6 @@ func (r *Run) Said(piece string) {
 func (r *Run) Ended(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.ended {
-		return
-	}
 	r.ended, r.err = true, err
 	r.announce()
 }

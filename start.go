@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/psych-systems/psych-go/actors/run"
 	"github.com/psych-systems/psych-go/failure"
@@ -53,7 +52,7 @@ func (r *Runtime) Start(ctx context.Context, scope messages.Scope, version spec.
 	unfollow := context.AfterFunc(ctx, started.Cancel)
 	r.system.Root.Send(r.runs, run.Admit{
 		RunID: id, Version: version, Scope: scope, Input: input,
-		Follower: &follower{Run: started, ended: sync.OnceFunc(func() { unfollow(); r.active.Done() })},
+		Follower: &follower{Run: started, ended: func() { unfollow(); r.active.Done() }},
 	})
 	return started, nil
 }

@@ -71,20 +71,6 @@ type Planes interface {
 	Describe(scope messages.Scope, alias string) string
 }
 
-// Follower is told what becomes of one Run, on the actor's goroutine; it must
-// not block.
-type Follower interface {
-	// Recorded is told of each record once it is in the journal, in order. After
-	// a restart it is told of earlier ones again.
-	Recorded(record journal.Record)
-	// Said is told each piece of the model's text as it arrives, on the goroutine
-	// of the model call.
-	Said(piece string)
-	// Ended is told once that nothing more will be recorded here: nil when the
-	// end is in the journal, else why not.
-	Ended(err error)
-}
-
 // rules is what the machine looks up in memory while it decides.
 type rules struct {
 	tenant           func(alias string) narrow.Grant

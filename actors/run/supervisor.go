@@ -34,7 +34,8 @@ type runs struct {
 // admitted is a Run that has not ended.
 type admitted struct {
 	Admit
-	pid *actor.PID
+	pid      *actor.PID
+	lastWord *lastWord
 	// gaveUp says that its actor failed too often; the supervisor then writes the
 	// Run's end itself.
 	gaveUp bool
@@ -87,13 +88,15 @@ func (r *runs) receiveOwn(ctx actor.Context, own any) {
 }
 
 func (r *runs) admit(ctx actor.Context, admit Admit) {
+	last := &lastWord{Follower: admit.Follower, logger: r.deps.Logger}
+	admit.Follower = last
 	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(r.deps, admit) }),
 		"run/"+admit.RunID)
 	if err != nil {
 		admit.Follower.Ended(failure.New(failure.KindInternal, "a run of this id is running already", err))
 		return
 	}
-	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid}
+	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid, lastWord: last}
 	r.names[pid] = admit.RunID
 }
 
@@ -165,8 +168,6 @@ func (r *runs) onClosed(done closingDone) {
 			fmt.Sprintf("the run failed too often, and its end could not be recorded: %v", done.err), done.err))
 		return
 	}
-	for _, record := range done.records {
-		found.Follower.Recorded(record)
-	}
+	found.lastWord.catchUp(done.records)
 	found.Follower.Ended(nil)
 }
