@@ -283,3 +283,13 @@ func TestAnAskerThatGivesUpLeavesNothingBehind(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestAServerThatConnectsAndNeverListsIsUnreachableInTime(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Tools(tool("find", nil)))
+	server.On("tools/list", mcptest.Hang())
+	runtime := start(t, psych.Options{MCP: &psych.MCP{ConnectTimeout: 200 * time.Millisecond}})
+	_, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()})
+	if failure.KindOf(err) != failure.KindMcpServerUnreachable {
+		t.Errorf("got %s: %v", failure.KindOf(err), err)
+	}
+}

@@ -65,7 +65,8 @@ type MCP struct {
 	// IdleClose is after how long without use a connection is closed; 0 is 10
 	// minutes.
 	IdleClose time.Duration
-	// ConnectTimeout bounds one attempt to connect; 0 is 30 seconds.
+	// ConnectTimeout bounds one attempt to connect, and one fetch of a tool list; 0
+	// is 30 seconds.
 	ConnectTimeout time.Duration
 	// CallTimeout bounds one tool call; 0 leaves it to the Run's deadline.
 	CallTimeout time.Duration

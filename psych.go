@@ -109,7 +109,9 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 	return connection.Props(key, connection.Deps{
 		Dialer: r.targets,
 		Catalog: func(source connection.Source) *actor.Props {
-			return catalog.Props(catalog.Deps{Source: source, TTL: mcp.CatalogueTTL, Logger: r.options.Logger})
+			return catalog.Props(catalog.Deps{
+				Source: source, TTL: mcp.CatalogueTTL, FetchTimeout: mcp.ConnectTimeout, Logger: r.options.Logger,
+			})
 		},
 		ConnectTimeout: mcp.ConnectTimeout, CallTimeout: mcp.CallTimeout, IdleClose: mcp.IdleClose,
 		Logger: r.options.Logger,
