@@ -293,3 +293,16 @@ func TestAServerThatConnectsAndNeverListsIsUnreachableInTime(t *testing.T) {
 		t.Errorf("got %s: %v", failure.KindOf(err), err)
 	}
 }
+
+func TestACallThatTakesTooLongIsUnknownAndTheRunGoesOn(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.CallOf("find"), mcptest.Hang())
+	runtime := start(t, psych.Options{
+		MCP:   &psych.MCP{CallTimeout: 200 * time.Millisecond},
+		Model: psych.UseModel(play(ask(call("a", "crm__find", `{}`)), say("done"))),
+	})
+	got := runAgent(t, runtime, agent(t, nil, spec.Server{Name: "crm", URL: server.URL()}))
+	if got.end.State != journal.StateCompleted || got.finished["a"].Outcome != journal.OutcomeUnknown {
+		t.Errorf("the run ended %+v, its call %+v", got.end, got.finished["a"])
+	}
+}

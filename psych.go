@@ -101,7 +101,7 @@ func (r *Runtime) spawn(mcp MCP, port model.Port) {
 	r.runs = r.system.Root.Spawn(run.SupervisorProps(run.Deps{
 		Model: port, Store: r.store, Pool: r.pool, Targets: r.targets, Hosts: r.hosts, Planes: r.planes,
 		Approvals: r.options.Approvals, BudgetChars: mcp.BudgetChars,
-		TrustAnnotations: r.options.TrustAnnotations, Clock: time.Now, Logger: r.options.Logger,
+		TrustAnnotations: r.options.TrustAnnotations, CallTimeout: mcp.CallTimeout, Clock: time.Now, Logger: r.options.Logger,
 	}))
 }
 
@@ -113,7 +113,7 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 				Source: source, TTL: mcp.CatalogueTTL, FetchTimeout: mcp.ConnectTimeout, Logger: r.options.Logger,
 			})
 		},
-		ConnectTimeout: mcp.ConnectTimeout, CallTimeout: mcp.CallTimeout, IdleClose: mcp.IdleClose,
+		ConnectTimeout: mcp.ConnectTimeout, IdleClose: mcp.IdleClose,
 		Logger: r.options.Logger,
 	})
 }

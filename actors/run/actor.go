@@ -146,7 +146,7 @@ func (r *run) do(ctx actor.Context, effects []effect) {
 		case sendCall:
 			ctx.Request(r.deps.Pool, &messages.CallTool{
 				CallId: e.callID, Target: e.target, Tool: e.tool, Arguments: e.arguments,
-				DeadlineUnixMs: r.deadline.UnixMilli(), Repeatable: e.repeatable,
+				DeadlineUnixMs: r.callDeadline().UnixMilli(), Repeatable: e.repeatable,
 			})
 		case runHostTool:
 			r.runHostTool(e)
@@ -168,6 +168,16 @@ func (r *run) do(ctx actor.Context, effects []effect) {
 			ctx.Stop(ctx.Self())
 		}
 	}
+}
+
+// callDeadline is when a call that leaves now is no longer waited for.
+func (r *run) callDeadline() time.Time {
+	if limit := r.deps.CallTimeout; limit > 0 {
+		if at := r.deps.Clock().Add(limit); at.Before(r.deadline) {
+			return at
+		}
+	}
+	return r.deadline
 }
 
 // giveUp stops without an end in the journal: another owner has the Run, or the

@@ -35,8 +35,11 @@ type Deps struct {
 	// TrustAnnotations lets a call be issued once more when it was cut off and its
 	// tool's annotations say that this is harmless.
 	TrustAnnotations bool
-	Clock            func() time.Time
-	Logger           *zap.Logger
+	// CallTimeout bounds one call of a server's tool; 0 leaves it to the Run's
+	// deadline.
+	CallTimeout time.Duration
+	Clock       func() time.Time
+	Logger      *zap.Logger
 }
 
 // Targets makes pool keys.
