@@ -129,3 +129,33 @@ func TestAFullPoolServesManyKeysInTurn(t *testing.T) {
 	}
 	asking.Wait()
 }
+
+func TestARunThatIsCancelledAtOnceHasItsBeginningAndItsEnd(t *testing.T) {
+	runtime := start(t, psych.Options{Model: psych.UseModel(scripted.New(scripted.Turn{Text: "done"}))})
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		run, err := runtime.Start(ctx, acme, agent(t, nil), "go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := follow(t, run); got.end.State != journal.StateAborted && got.end.State != journal.StateCompleted {
+			t.Fatalf("the run ended %+v", got.end)
+		}
+	}
+}
+
+func TestHostToolsThatIgnoreTheirContextDoNotHoldTheDeadlineUp(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	stuck := psych.NewTool("stuck", "", func(context.Context, messages.Scope, struct{}) (string, error) { <-release; return "", nil }).ReadOnly()
+	var calls []scripted.Call
+	for range 80 {
+		calls = append(calls, scripted.Call{Name: "stuck"})
+	}
+	runtime := start(t, psych.Options{Tools: []psych.HostTool{stuck}, Model: psych.UseModel(scripted.New(scripted.Turn{ToolCalls: calls}))})
+	got := runAgent(t, runtime, agent(t, func(s *spec.Spec) { s.Tools = []string{"stuck"}; s.Limits.Deadline = 300 * time.Millisecond }))
+	if got.end.State != journal.StateFailed || got.end.Error.Kind != failure.KindDeadlineExceeded {
+		t.Errorf("the run ended %+v", got.end)
+	}
+}

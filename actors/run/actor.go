@@ -35,6 +35,8 @@ type run struct {
 	admit   Admit
 	machine *machine
 	work    *async.Group
+	// journal is the reads and appends, which no tool that hangs may hold up.
+	journal *async.Group
 	schemas *schemas
 	// stopActing ends the model call, the host tools and the preparations. They
 	// end with the Run's end, before the actor does.
@@ -53,6 +55,7 @@ func (r *run) Receive(ctx actor.Context) {
 		r.start(ctx)
 	case *actor.Restarting, *actor.Stopping:
 		r.work.Close()
+		r.journal.Close()
 	case *messages.Catalogue:
 		r.onCatalogue(ctx, message.GetRequestId(), message.GetSnapshot(), message.GetFailure().Err())
 	case *messages.CallDone:
@@ -60,7 +63,11 @@ func (r *run) Receive(ctx actor.Context) {
 	case Cancel:
 		r.do(ctx, r.machine.onCancel())
 	case *async.Done:
-		if own, current := r.work.Take(message); current {
+		own, current := r.work.Take(message)
+		if !current {
+			own, current = r.journal.Take(message)
+		}
+		if current {
 			r.receiveOwn(ctx, own)
 		}
 	}
@@ -101,10 +108,11 @@ func (r *run) start(ctx actor.Context) {
 		Spec: definition.Name, Version: r.admit.Version.Hash(), Scope: r.admit.Scope, Input: r.admit.Input,
 	}, r.deps.rules(r.admit.Scope, definition))
 	r.work = async.NewGroup(ctx, workers)
+	r.journal = async.NewGroup(ctx, 1)
 	r.schemas = newSchemas()
 	r.overdue = map[string]func(){}
 	store, id := r.deps.Store, r.admit.RunID
-	async.Go(r.work, storeTimeout,
+	async.Go(r.journal, storeTimeout,
 		func(ctx context.Context) ([]journal.Record, error) { return store.Read(ctx, id, 0) },
 		func(records []journal.Record, err error) any { return loadDone{records, err} })
 }
@@ -198,7 +206,7 @@ func (r *run) append(e appendEntries) {
 		records[i] = journal.Record{RunID: r.admit.RunID, Seq: e.expected + int64(i) + 1, At: now, Entry: entry}
 	}
 	store, id := r.deps.Store, r.admit.RunID
-	async.Go(r.work, storeTimeout,
+	async.Go(r.journal, storeTimeout,
 		func(ctx context.Context) ([]journal.Record, error) {
 			return records, store.Append(ctx, id, e.expected, records)
 		},

@@ -44,6 +44,8 @@ type machine struct {
 	state State
 	// log is the fold of what the journal holds; it never runs ahead of it.
 	log *journal.State
+	// loaded says that the journal was read: nothing is appended before.
+	loaded bool
 	// writing is the entries of the append in flight, queued those that follow
 	// it. At most one append is in flight, so that the journal's order is the
 	// order of decisions.
@@ -96,9 +98,10 @@ func newMachine(runID string, definition spec.Spec, start journal.RunStarted, r 
 
 // onLoaded begins a new Run, or continues one whose journal has records.
 func (m *machine) onLoaded(records []journal.Record) []effect {
-	if m.state != Loading {
+	if m.loaded {
 		return nil
 	}
+	m.loaded = true
 	var effects []effect
 	for _, record := range records {
 		if err := m.log.Apply(record); err != nil {
@@ -111,6 +114,8 @@ func (m *machine) onLoaded(records []journal.Record) []effect {
 		return m.write(m.start)
 	case m.log.Finished != nil:
 		return append(effects, m.becomeFinished()...)
+	case m.ending != nil:
+		return append(effects, m.flush()...)
 	}
 	effects = append(effects, armDeadline{m.log.StartedAt.Add(m.spec.Limits.Deadline)})
 	lost := &journal.Error{Kind: failure.KindOutcomeUnknown, Message: interruptedSentence}
@@ -255,7 +260,7 @@ func (m *machine) write(entries ...journal.Entry) []effect {
 
 // flush begins the next append. The end comes last, over what is then open.
 func (m *machine) flush() []effect {
-	if len(m.writing) > 0 {
+	if !m.loaded || len(m.writing) > 0 {
 		return nil
 	}
 	m.writing, m.queued = m.queued, nil
