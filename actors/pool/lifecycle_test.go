@@ -76,7 +76,7 @@ func TestALostSessionIsReplacedAndOnlyAHarmlessCallIsIssuedAgain(t *testing.T) {
 		harmless.Repeatable = true
 		first, second := h.begin(harmless), h.begin(call(t, "2"))
 		h.server.set(func() {
-			close(h.server.sessions[0].lost)
+			h.server.sessions[0].lose()
 			h.server.call = nil
 		})
 		lose()

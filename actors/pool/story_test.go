@@ -42,6 +42,8 @@ type server struct {
 	refuse error
 	// stall is waited for by dialing; nil is nothing.
 	stall chan struct{}
+	// unlisted is what listing fails with; nil lets it succeed.
+	unlisted error
 	// call plays a call; nil answers at once.
 	call func(ctx context.Context, call *messages.CallTool) (*messages.ToolResult, error)
 }
@@ -102,6 +104,11 @@ func (*session) ProtocolVersion() string { return "2026-07-28" }
 func (*session) Instructions() string { return "" }
 
 func (s *session) ListTools(context.Context, string, string) (*messages.Listing, error) {
+	s.server.mu.Lock()
+	defer s.server.mu.Unlock()
+	if s.server.unlisted != nil {
+		return nil, s.server.unlisted
+	}
 	return &messages.Listing{Etag: s.tenant, Tools: []*messages.Tool{{Name: "of-" + s.tenant}}}, nil
 }
 
@@ -125,6 +132,15 @@ func (*session) Watch(ctx context.Context, _ string, opened, _ func()) (bool, er
 }
 
 func (s *session) Closed() <-chan struct{} { return s.lost }
+
+// lose ends the session from the server's side.
+func (s *session) lose() {
+	select {
+	case <-s.lost:
+	default:
+		close(s.lost)
+	}
+}
 
 func (s *session) Close() {
 	s.server.mu.Lock()
