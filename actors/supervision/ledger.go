@@ -33,12 +33,6 @@ func (l *Ledger) enter(asker *actor.PID, question messages.Question) {
 	}
 }
 
-// Owes reports whether a question waits for its answer.
-func (l *Ledger) Owes(asked Asked) bool {
-	_, owed := l.owed[asked]
-	return owed
-}
-
 // Answer sends the one answer to a question; one that is not owed, because it
 // has been answered, is not answered again.
 func (l *Ledger) Answer(ctx actor.Context, asked Asked, answer any) {
