@@ -283,3 +283,33 @@ func TestAMessageWithABadKeyIsAnswered(t *testing.T) {
 		}
 	})
 }
+
+func TestARotatedSecretThatAListingMeetsEndsTheConnectionToo(t *testing.T) {
+	inHouse(t, nil, func(t *testing.T, h *house) {
+		ask[*messages.Catalogue](t, h, catalogueOf(t))
+		h.server.set(func() { h.server.unlisted = fmt.Errorf("not asked: %w", messages.ErrStaleKey) })
+		again := catalogueOf(t)
+		again.Fresh = true
+		got := ask[*messages.Catalogue](t, h, again).GetFailure()
+		if got.GetKind() != string(failure.KindMcpServerUnreachable) || got.GetMessage() != "the credential was rotated" {
+			t.Errorf("the catalogue ended %v", got)
+		}
+		if list := h.connections(t); len(list) != 0 {
+			t.Errorf("listed is %v", list)
+		}
+	})
+}
+
+func TestAServerThatNeverAnswersIsUnreachable(t *testing.T) {
+	inHouse(t, nil, func(t *testing.T, h *house) {
+		h.server.stall = make(chan struct{})
+		began := time.Now()
+		got := ask[*messages.Catalogue](t, h, catalogueOf(t)).GetFailure()
+		if got.GetMessage() != `the server "crm" could not be reached: the connection timed out` || time.Since(began) != 30*time.Second {
+			t.Errorf("after %s the catalogue ended %v", time.Since(began), got)
+		}
+		if list := h.connections(t); len(list) != 1 || list[0].GetState() != "backing-off" || list[0].GetLastError() != got.GetMessage() {
+			t.Errorf("listed is %v", list)
+		}
+	})
+}

@@ -236,3 +236,24 @@ func TestAConnectionThatFailsTellsItsCallsAtOnceAndIsGivenUpInTheEnd(t *testing.
 		}
 	})
 }
+
+func TestACatalogThatIsGivenUpIsReplaced(t *testing.T) {
+	panicked := &atomic.Bool{}
+	faulty := func(_ *pool.Deps, _ *connection.Deps, g *catalog.Deps) {
+		g.Middleware = panicOn(&messages.GetCatalogue{}, false, panicked)
+	}
+	inHouse(t, faulty, func(t *testing.T, h *house) {
+		for range 9 {
+			panicked.Store(false)
+			if got := ask[*messages.Catalogue](t, h, catalogueOf(t)); got.GetFailure() == nil {
+				t.Fatalf("the catalog did not fail: %v", got)
+			}
+		}
+		if got := ask[*messages.Catalogue](t, h, catalogueOf(t)); got.GetFailure() != nil {
+			t.Errorf("the next catalog failed: %v", got)
+		}
+		if list := h.connections(t); len(list) != 1 || list[0].GetRestarts() != 0 {
+			t.Errorf("listed is %v", list)
+		}
+	})
+}
