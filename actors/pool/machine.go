@@ -79,32 +79,6 @@ type disconnecting struct {
 	closed  int64
 }
 
-// effect is something that the machine wants done.
-type effect interface{ isEffect() }
-
-type (
-	spawn struct{ key messages.PoolKey }
-	stop  struct{ id string }
-	route struct {
-		id string
-		held
-	}
-	refuse struct {
-		asked supervision.Asked
-		why   error
-	}
-	answer struct {
-		asked  supervision.Asked
-		answer any
-	}
-)
-
-func (spawn) isEffect()  {}
-func (stop) isEffect()   {}
-func (route) isEffect()  {}
-func (refuse) isEffect() {}
-func (answer) isEffect() {}
-
 func newMachine(limit int) *machine {
 	return &machine{max: limit, entries: map[messages.PoolKey]*entry{}, byID: map[string]*entry{}}
 }
