@@ -18,6 +18,9 @@ func ask[Answer any](ctx context.Context, r *Runtime, question any) (Answer, err
 	if r.pool == nil {
 		return none, errNoPool
 	}
+	if r.isClosed() {
+		return none, errClosed
+	}
 	ctx, cancel := context.WithTimeout(ctx, askLimit)
 	defer cancel()
 	deadline, _ := ctx.Deadline()
@@ -34,6 +37,12 @@ func ask[Answer any](ctx context.Context, r *Runtime, question any) (Answer, err
 		return none, gaveUp(ctx.Err())
 	}
 	return none, failure.New(failure.KindMcpServerUnreachable, "the connection timed out", err)
+}
+
+func (r *Runtime) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
 }
 
 // gaveUp is why an asker stopped waiting.

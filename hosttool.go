@@ -62,7 +62,7 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 		}
 		out, err := fn(ctx, scope, in)
 		if err != nil {
-			return run.HostResult{}, toolError(err)
+			return run.HostResult{}, toolError(name, err)
 		}
 		return hostResult(name, out)
 	}
@@ -70,11 +70,15 @@ func NewTool[In, Out any](name, description string, fn func(ctx context.Context,
 }
 
 // toolError is a host tool's error as the model reads it.
-func toolError(err error) error {
+func toolError(name string, err error) error {
 	if _, typed := errors.AsType[failure.Failure](err); typed {
 		return err
 	}
-	return failure.New(failure.KindMcpToolError, err.Error(), err)
+	sentence := err.Error()
+	if sentence == "" {
+		sentence = fmt.Sprintf("the tool %s failed without saying why", name)
+	}
+	return failure.New(failure.KindMcpToolError, sentence, err)
 }
 
 func hostResult(name string, out any) (run.HostResult, error) {

@@ -150,12 +150,14 @@ func TestAProbeSaysWhyNot(t *testing.T) {
 		kind   failure.Kind
 		says   string
 	}{
-		"401 without a credential": {psych.ProbeTarget{URL: locked.URL()}, failure.KindMcpServerUnreachable, "OAuth"},
-		"401 with one":             {psych.ProbeTarget{URL: locked.URL(), Credential: "key"}, failure.KindMcpServerUnreachable, "credential"},
-		"no credential":            {psych.ProbeTarget{URL: locked.URL(), Credential: "none"}, failure.KindCredentialNotFound, "none"},
-		"a closed port":            {psych.ProbeTarget{URL: "http://127.0.0.1:1/mcp"}, failure.KindMcpServerUnreachable, "refused"},
-		"a private address":        {psych.ProbeTarget{URL: "http://10.0.0.1/mcp"}, failure.KindEgressDenied, "10.0.0.1"},
-		"a bad URL":                {psych.ProbeTarget{URL: "ftp://x"}, failure.KindSpecInvalid, "http"},
+		"401 without a credential":   {psych.ProbeTarget{URL: locked.URL()}, failure.KindMcpServerUnreachable, "OAuth"},
+		"401 with one":               {psych.ProbeTarget{URL: locked.URL(), Credential: "key"}, failure.KindMcpServerUnreachable, "credential"},
+		"no credential":              {psych.ProbeTarget{URL: locked.URL(), Credential: "none"}, failure.KindCredentialNotFound, "none"},
+		"a closed port":              {psych.ProbeTarget{URL: "http://127.0.0.1:1/mcp"}, failure.KindMcpServerUnreachable, "refused"},
+		"a private address":          {psych.ProbeTarget{URL: "http://10.0.0.1/mcp"}, failure.KindEgressDenied, "10.0.0.1"},
+		"a closed port with a query": {psych.ProbeTarget{URL: "http://127.0.0.1:1/mcp?token=hush-hush"}, failure.KindMcpServerUnreachable, `the server "127.0.0.1:1"`},
+		"a port out of range":        {psych.ProbeTarget{URL: "http://127.0.0.1:99999/mcp"}, failure.KindSpecInvalid, "port"},
+		"a bad URL":                  {psych.ProbeTarget{URL: "ftp://x"}, failure.KindSpecInvalid, "http"},
 	} {
 		_, err := runtime.Probe(t.Context(), acme, test.target)
 		if failure.KindOf(err) != test.kind || !strings.Contains(fmt.Sprint(err), test.says) || strings.Contains(fmt.Sprint(err), "hush") {

@@ -2,6 +2,7 @@ package psych
 
 import (
 	"context"
+	"net/url"
 	"time"
 
 	"github.com/psych-systems/psych-go/messages"
@@ -26,7 +27,10 @@ type ProbeReport struct {
 
 // Probe connects to a server as a Run in that scope would, and lists its tools.
 func (r *Runtime) Probe(ctx context.Context, scope messages.Scope, target ProbeTarget) (ProbeReport, error) {
-	found, err := r.targets.find(ctx, scope, target.URL, target.URL,
+	if r.isClosed() {
+		return ProbeReport{}, errClosed
+	}
+	found, err := r.targets.find(ctx, scope, hostOf(target.URL), target.URL,
 		orDefault(target.Transport, messages.TransportHTTP), target.Credential)
 	if err != nil {
 		return ProbeReport{}, err
@@ -39,4 +43,13 @@ func (r *Runtime) Probe(ctx context.Context, scope messages.Scope, target ProbeT
 		ProtocolVersion: snapshot.GetProtocolVersion(), Instructions: snapshot.GetInstructions(),
 		Tools: snapshot.GetTools(), FetchedAt: time.UnixMilli(snapshot.GetFetchedUnixMs()),
 	}, nil
+}
+
+// hostOf is what sentences call a server that no Spec names: a URL's query may
+// hold what is nobody's business.
+func hostOf(raw string) string {
+	if parsed, err := url.Parse(raw); err == nil {
+		return parsed.Host
+	}
+	return ""
 }

@@ -120,7 +120,8 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 
 // Register makes a Spec's version known and checks that this runtime can run
 // it. It fails with [failure.SpecInvalid] when the Spec names servers and the
-// runtime has no pool, or names a host tool that the program did not register.
+// runtime has no pool, or names a host tool that the program did not register, and
+// with [failure.Cancelled] on a closed runtime.
 func (r *Runtime) Register(version spec.Version) error {
 	definition := version.Spec()
 	if len(definition.MCPServers) > 0 && r.pool == nil {
@@ -133,6 +134,9 @@ func (r *Runtime) Register(version spec.Version) error {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.closed {
+		return errClosed
+	}
 	r.versions[version.Hash()] = version
 	return nil
 }

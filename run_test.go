@@ -338,6 +338,8 @@ func TestHostToolsRunWithTypedArguments(t *testing.T) {
 		switch in.ID {
 		case "panic":
 			panic("boom")
+		case "mute":
+			return status{}, errors.New("")
 		case "bad":
 			return status{}, errors.New("no such order")
 		}
@@ -346,6 +348,7 @@ func TestHostToolsRunWithTypedArguments(t *testing.T) {
 	port := play(ask(
 		call("a", "lookup_order", `{"id":"7"}`), call("b", "lookup_order", `{}`),
 		call("c", "lookup_order", `{"id":"panic"}`), call("d", "lookup_order", `{"id":"bad"}`),
+		call("e", "lookup_order", `{"id":"mute"}`),
 	), say("done"))
 	runtime := start(t, psych.Options{Model: psych.UseModel(port), Tools: []psych.HostTool{lookup}})
 	got := runAgent(t, runtime, agent(t, func(s *spec.Spec) { s.Tools = []string{"lookup_order"} }))
@@ -360,6 +363,9 @@ func TestHostToolsRunWithTypedArguments(t *testing.T) {
 	}
 	if d := got.finished["d"]; d.Outcome != journal.OutcomeError || d.Result != "no such order" {
 		t.Errorf("d ended %+v", d)
+	}
+	if e := got.finished["e"]; e.Outcome != journal.OutcomeError || e.Result != "the tool lookup_order failed without saying why" {
+		t.Errorf("e ended %+v", e)
 	}
 	var schema map[string]any
 	if err := json.Unmarshal((<-port.requests).Tools[0].InputSchema, &schema); err != nil || schema["type"] != "object" {

@@ -51,6 +51,15 @@ func TestClosingEndsEveryRunAndLeavesEachCallItsOutcome(t *testing.T) {
 	if _, err := runtime.Start(t.Context(), acme, version, "go"); failure.KindOf(err) != failure.KindCancelled {
 		t.Errorf("a closed runtime starts a run: %v", err)
 	}
+	_, probing := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()})
+	_, showing := runtime.Tools(t.Context(), acme, version)
+	_, listing := runtime.Connections(t.Context(), "")
+	_, disconnecting := runtime.Disconnect(t.Context(), acme, "")
+	for _, err := range []error{probing, showing, listing, disconnecting} {
+		if failure.KindOf(err) != failure.KindCancelled || err.Error() != "this runtime is closed" {
+			t.Errorf("a closed runtime answers %v", err)
+		}
+	}
 	if err := runtime.Close(t.Context()); err != nil {
 		t.Errorf("closing twice: %v", err)
 	}

@@ -114,10 +114,7 @@ func outageReason(err error) string {
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return "it speaks http, not https"
 	}
-	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
-		err = inner
-	}
-	return fmt.Sprintf("the connection failed (%T)", err)
+	return "the connection failed"
 }
 
 func certificateReason(err error) (string, bool) {

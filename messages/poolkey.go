@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/psych-systems/psych-go/failure"
@@ -112,6 +113,9 @@ func CanonicalURL(raw string) (string, error) {
 		return invalid("must not have a fragment")
 	}
 	host, port := strings.ToLower(parsed.Hostname()), parsed.Port()
+	if number, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || number == 0) {
+		return invalid("has a port that is not from 1 to 65535")
+	}
 	if (parsed.Scheme == "http" && port == "80") || (parsed.Scheme == "https" && port == "443") {
 		port = ""
 	}

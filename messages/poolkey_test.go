@@ -28,6 +28,8 @@ func TestEqualServersHaveOneCanonicalURL(t *testing.T) {
 		"https://user:hidden@mcp.example.com/":  "",
 		"https://mcp.example.com/#part":         "",
 		"https://mcp.example.com/#":             "",
+		"https://mcp.example.com:99999/":        "",
+		"https://mcp.example.com:0/":            "",
 		"ftp://mcp.example.com/":                "",
 		"mcp.example.com":                       "",
 		"https://":                              "",
