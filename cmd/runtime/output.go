@@ -2,10 +2,37 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/psych-systems/psych-go/failure"
 )
+
+// output is standard output, which may be full or gone: a command that could not
+// say what it did has not succeeded.
+type output struct {
+	io.Writer
+	// lost is the first write that failed.
+	lost error
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	if o.lost == nil {
+		o.lost = err
+	}
+	return n, err
+}
+
+// verdict is a command's error, or that its output was lost.
+func (o *output) verdict(err error) error {
+	if o.lost != nil && (err == nil || errors.Is(err, o.lost)) {
+		return &failed{fmt.Errorf("the answer could not be written to standard output")}
+	}
+	return err
+}
 
 // printJSON writes one value as one line of JSON on standard output.
 func (p *program) printJSON(value any) error {

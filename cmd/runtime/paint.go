@@ -31,7 +31,7 @@ func (p paint) in(code, text string) string {
 
 // isTerminal reports whether what is written goes to a terminal.
 func isTerminal(out io.Writer) bool {
-	file, ok := out.(*os.File)
+	file, ok := fileOf(out)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -39,7 +39,7 @@ func isTerminal(out io.Writer) bool {
 // reads well.
 func widthOf(out io.Writer) int {
 	const readable = 100
-	file, ok := out.(*os.File)
+	file, ok := fileOf(out)
 	if !ok {
 		return readable
 	}
@@ -47,4 +47,13 @@ func widthOf(out io.Writer) int {
 		return width
 	}
 	return readable
+}
+
+// fileOf is the file that is written to in the end, if it is one.
+func fileOf(out io.Writer) (*os.File, bool) {
+	if written, ok := out.(*output); ok {
+		out = written.Writer
+	}
+	file, ok := out.(*os.File)
+	return file, ok
 }

@@ -92,12 +92,15 @@ func (p *program) probe(ctx context.Context, place place, target psych.ProbeTarg
 }
 
 func probedOf(target psych.ProbeTarget, report psych.ProbeReport, err error) probed {
-	server := target.URL
+	server, shown := target.URL, target.URL
 	if parsed, invalid := url.Parse(target.URL); invalid == nil {
 		server = parsed.Host
+		// A query may hold what is nobody's business.
+		parsed.RawQuery = ""
+		shown = parsed.String()
 	}
 	found := probed{
-		OK: err == nil, Server: server, URL: target.URL, ProtocolVersion: report.ProtocolVersion,
+		OK: err == nil, Server: server, URL: shown, ProtocolVersion: report.ProtocolVersion,
 		ToolCount: len(report.Tools), Tools: make([]probedTool, len(report.Tools)),
 	}
 	for i, tool := range report.Tools {

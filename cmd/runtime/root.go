@@ -31,7 +31,8 @@ type program struct {
 // execute runs one command line and returns the exit code. The first interrupt
 // ends the command's context; after it, interrupts kill the process again.
 func execute(args []string, in io.Reader, out, errs io.Writer) int {
-	p := &program{in: in, out: out, errs: errs, err: errs, width: func() int { return widthOf(errs) }}
+	written := &output{Writer: out}
+	p := &program{in: in, out: written, errs: errs, err: errs, width: func() int { return widthOf(errs) }}
 	if isTerminal(errs) {
 		p.live = newLive(errs, p.width)
 		p.err = p.live
@@ -41,7 +42,7 @@ func execute(args []string, in io.Reader, out, errs io.Writer) int {
 	context.AfterFunc(ctx, stop)
 	root := p.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	err := written.verdict(root.ExecuteContext(ctx))
 	if p.live != nil {
 		p.live.Leave()
 	}
