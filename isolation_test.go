@@ -308,3 +308,17 @@ func TestACallThatTakesTooLongIsUnknownAndTheRunGoesOn(t *testing.T) {
 		t.Errorf("the run ended %+v, its call %+v", got.end, got.finished["a"])
 	}
 }
+
+func TestANewServerThatIsSlowToBeginIsWaitedFor(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Modern(), mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.Any, mcptest.Delay(900*time.Millisecond).Once())
+	patient := start(t, psych.Options{MCP: &psych.MCP{ConnectTimeout: 3 * time.Second}})
+	if report, err := patient.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); err != nil || report.ProtocolVersion != "2026-07-28" {
+		t.Errorf("the probe found %+v (%v)", report, err)
+	}
+	server.On("server/discover", mcptest.Hang())
+	hasty := start(t, psych.Options{MCP: &psych.MCP{ConnectTimeout: 400 * time.Millisecond}})
+	if _, err := hasty.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); failure.KindOf(err) != failure.KindMcpServerUnreachable {
+		t.Errorf("a server that never answers: %s: %v", failure.KindOf(err), err)
+	}
+}

@@ -77,21 +77,29 @@ func Connect(ctx context.Context, options Options, credential string) (*Session,
 }
 
 func connectStreamable(ctx context.Context, o Options, target *url.URL, credential, version string) (*Session, error) {
-	return negotiate(ctx, newStreamable(o, target), &o, credential, version)
+	session, err := negotiate(ctx, newStreamable(o, target), &o, credential, version, false)
+	if errors.Is(err, errHasty) {
+		return negotiate(ctx, newStreamable(o, target), &o, credential, version, true)
+	}
+	return session, err
 }
+
+// errHasty says that the probe is worth being asked again, with more time.
+var errHasty = errors.New("the probe was given up too early")
 
 func connectSSE(ctx context.Context, o Options, target *url.URL, credential string) (*Session, error) {
 	exchanger, fault := openHTTPSSE(ctx, o, target, credential)
 	if fault != nil {
 		return nil, connecting(&o, fault)
 	}
-	return negotiate(ctx, exchanger, &o, credential, version20251125)
+	return negotiate(ctx, exchanger, &o, credential, version20251125, false)
 }
 
 // negotiate lets go-sdk's client find the revision, and lets go of the client:
 // no goroutine and no cache of it outlives the negotiation.
-func negotiate(ctx context.Context, exchanger handshaker, o *Options, credential, version string) (*Session, error) {
+func negotiate(ctx context.Context, exchanger handshaker, o *Options, credential, version string, patient bool) (*Session, error) {
 	t := newTransport(ctx, exchanger, o, credential)
+	t.patient = patient
 	client := mcp.NewClient(clientInfo, &mcp.ClientOptions{Capabilities: &mcp.ClientCapabilities{}})
 	negotiated, err := client.Connect(context.WithoutCancel(ctx), t, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil || t.refuse != nil {
@@ -100,6 +108,9 @@ func negotiate(ctx context.Context, exchanger handshaker, o *Options, credential
 			_ = negotiated.Close()
 		}
 		exchanger.Close()
+		if t.hasty() && !patient && ctx.Err() == nil {
+			return nil, errHasty
+		}
 		fault := t.verdict()
 		if fault == nil {
 			fault = o.malformed("answered initialize with what is no result of it", err)

@@ -35,6 +35,8 @@ type transport struct {
 	done     chan struct{}
 	close    sync.Once
 
+	// patient gives the probe all the time there is.
+	patient   bool
 	discovery []byte // the params of the probe
 	probe     *Fault // what the question for 2026-07-28 met
 	refuse    *Fault // what opening a session met
@@ -104,13 +106,16 @@ func (t *transport) Write(_ context.Context, message jsonrpc.Message) error {
 }
 
 // discover asks whether the server speaks a modern revision, for no more than a
-// small part of the time there is.
+// small part of the time there is unless it is patient.
 func (t *transport) discover(m *Message) (Reply, *Fault) {
-	limit := t.options.ProbeTimeout
-	if deadline, ok := t.ctx.Deadline(); ok {
-		limit = min(limit, time.Until(deadline)/4)
+	ctx, cancel := t.ctx, context.CancelFunc(func() {})
+	if !t.patient {
+		limit := t.options.ProbeTimeout
+		if deadline, ok := t.ctx.Deadline(); ok {
+			limit = min(limit, time.Until(deadline)/4)
+		}
+		ctx, cancel = context.WithTimeout(t.ctx, limit)
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, limit)
 	defer cancel()
 	m.Version, t.discovery = versionOf(m.Params), m.Params
 	reply, fault := t.exchanger.Exchange(ctx, m)
@@ -136,8 +141,17 @@ func (t *transport) initialize(m *Message) (Reply, *Fault) {
 	return reply, fault
 }
 
+// hasty reports whether the probe was given up before a server answered it which
+// then refused to open a session: one of 2026-07-28 that was slow.
+func (t *transport) hasty() bool {
+	return t.probe != nil && t.probe.Class == ClassTimeout && t.refuse != nil && t.refuse.Server != nil
+}
+
 // verdict is why the negotiation failed, told by the fault that says most.
 func (t *transport) verdict() *Fault {
+	if t.hasty() {
+		return t.probe
+	}
 	if t.probe != nil && t.probe.Server != nil && t.probe.Server.modernCode() != 0 {
 		return t.probe // a modern server's own words; what initialize met follows from it
 	}
