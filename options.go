@@ -62,8 +62,9 @@ type MCP struct {
 	MaxResponseBytes int64
 	// MaxConnections bounds the pool; 0 is 10,000.
 	MaxConnections int
-	// IdleClose is after how long without use a connection is closed; 0 is 10
-	// minutes.
+	// IdleClose is after how long without use a connection is closed, at least a
+	// second; 0 is 10 minutes. A Run's own session (session: run) is a use until the
+	// Run has ended.
 	IdleClose time.Duration
 	// ConnectTimeout bounds one attempt to connect, and one fetch of a tool list; 0
 	// is 30 seconds.

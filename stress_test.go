@@ -124,7 +124,7 @@ func TestAServerThatIsRestartedUnderRunsCostsAtMostItsCallsInFlight(t *testing.T
 
 func TestAFullPoolServesManyKeysInTurn(t *testing.T) {
 	server := mcptest.NewServer(t, mcptest.Tools(tool("find", nil)))
-	runtime := start(t, psych.Options{MCP: &psych.MCP{MaxConnections: 2, IdleClose: 20 * time.Millisecond}})
+	runtime := start(t, psych.Options{MCP: &psych.MCP{MaxConnections: 2, IdleClose: time.Millisecond}})
 	var asking sync.WaitGroup
 	for i := range 12 {
 		asking.Go(func() {
@@ -166,5 +166,28 @@ func TestHostToolsThatIgnoreTheirContextDoNotHoldTheDeadlineUp(t *testing.T) {
 	got := runAgent(t, runtime, agent(t, func(s *spec.Spec) { s.Tools = []string{"stuck"}; s.Limits.Deadline = 300 * time.Millisecond }))
 	if got.end.State != journal.StateFailed || got.end.Error.Kind != failure.KindDeadlineExceeded {
 		t.Errorf("the run ended %+v", got.end)
+	}
+}
+
+func TestAConnectionIsNotIdleWhileARunNeedsIt(t *testing.T) {
+	for _, session := range []spec.Session{spec.SessionShared, spec.SessionRun} {
+		server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("session", func(c mcptest.Call) mcptest.Result {
+			return mcptest.Text(c.Header.Get("Mcp-Session-Id"))
+		})))
+		server.On("tools/list", mcptest.Delay(1500*time.Millisecond).Once())
+		port := play(ask(call("a", "crm__session", `{}`)), ask(call("b", "crm__session", `{}`)), say("done"))
+		port.before = func(turn int) {
+			if turn == 1 {
+				time.Sleep(1500 * time.Millisecond)
+			}
+		}
+		runtime := start(t, psych.Options{Model: psych.UseModel(port), MCP: &psych.MCP{IdleClose: time.Second}})
+		got := runAgent(t, runtime, agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), Session: session}))
+		if got.end.State != journal.StateCompleted {
+			t.Errorf("%s: the run ended %+v", session, got.end)
+		}
+		if session == spec.SessionRun && got.finished["a"].Result != got.finished["b"].Result {
+			t.Errorf("the run lost its own session: %q, then %q", got.finished["a"].Result, got.finished["b"].Result)
+		}
 	}
 }

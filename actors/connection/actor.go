@@ -55,7 +55,8 @@ type connection struct {
 	// cancels ends the work of a call that runs, overdue takes back the alarm of a
 	// question that waits.
 	cancels, overdue map[supervision.Asked]func()
-	// active is when a message was last routed here, or a call ended.
+	// active is when a message was last routed here, an attempt to connect ended, or
+	// a call did.
 	active time.Time
 	status status
 }
@@ -123,7 +124,8 @@ func (c *connection) Receive(ctx actor.Context) {
 func (c *connection) receiveOwn(ctx actor.Context, own any) {
 	switch message := own.(type) {
 	case dialed:
-		c.do(ctx, c.machine.onDialed(message.slot, message.epoch, message.err, time.Now()))
+		c.active = time.Now()
+		c.do(ctx, c.machine.onDialed(message.slot, message.epoch, message.err, c.active))
 	case callFinished:
 		delete(c.cancels, message.asked)
 		c.active = time.Now()
@@ -248,9 +250,15 @@ func (c *connection) watchIdleness(wait time.Duration) {
 	c.work.After(wait+rand.N(c.deps.IdleClose/10+1), idleDue{})
 }
 
+// abandoned is after how long without use a Run's own session is given up. It is
+// longer than any Run, because a session that is closed under its Run loses the
+// state for which the Run has it: it ends a session whose Run died without a
+// word.
+const abandoned = 25 * time.Hour
+
 func (c *connection) onIdleDue(ctx actor.Context) {
 	now := time.Now()
-	c.do(ctx, c.machine.onUnused(now.Add(-c.deps.IdleClose)))
+	c.do(ctx, c.machine.onUnused(now.Add(-abandoned)))
 	if unused := now.Sub(c.active); unused < c.deps.IdleClose {
 		c.watchIdleness(c.deps.IdleClose - unused)
 		return

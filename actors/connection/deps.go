@@ -53,8 +53,9 @@ type Deps struct {
 	ConnectTimeout time.Duration
 	// CallTimeout bounds a call whose asker brought no deadline; 0 is 10 minutes.
 	CallTimeout time.Duration
-	// IdleClose is after how long without use the connection asks to be closed, and
-	// lets go of a Run's own session; 0 is 10 minutes.
+	// IdleClose is after how long without use the connection asks to be closed, at
+	// least a second; 0 is 10 minutes. A Run's own session that was not released is
+	// a use.
 	IdleClose time.Duration
 	// MaxCalls is how many calls run at once; 0 is 256.
 	MaxCalls int
@@ -76,6 +77,7 @@ func (d Deps) withDefaults() Deps {
 			*field = standard
 		}
 	}
+	d.IdleClose = max(d.IdleClose, time.Second)
 	if d.MaxCalls <= 0 {
 		d.MaxCalls = 256
 	}

@@ -228,7 +228,7 @@ func (m *machine) becomeClosed(s *slot) []effect {
 }
 
 // onUnused gives up the Runs' own sessions that nobody has used since a time:
-// their Runs have ended without a word, or wait for long.
+// their Runs have ended without a word.
 func (m *machine) onUnused(since time.Time) []effect {
 	var effects []effect
 	for _, s := range m.slots {
@@ -263,13 +263,14 @@ var (
 	errOverdueCatalogue = failure.New(failure.KindMcpServerUnreachable, "the connection timed out", nil)
 )
 
-// busy reports whether anybody waits for anything.
+// busy reports whether anybody waits for anything, or has a session of their own
+// that was not released.
 func (m *machine) busy() bool {
 	if len(m.calls) > 0 {
 		return true
 	}
 	for _, s := range m.slots {
-		if s.state == Connecting {
+		if s.state == Connecting || s.name != "" {
 			return true
 		}
 	}

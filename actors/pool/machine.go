@@ -143,7 +143,7 @@ func (m *machine) makeRoom(tenant string, now time.Time) ([]effect, error) {
 	}
 	if best == nil {
 		return nil, failure.New(failure.KindBusy,
-			fmt.Sprintf("all %d connections of the pool are in use", m.max), nil)
+			fmt.Sprintf("all %d connections of the pool are in use, or were a moment ago", m.max), nil)
 	}
 	return m.becomeStopping(best), nil
 }

@@ -161,9 +161,7 @@ func (r *run) do(ctx actor.Context, effects []effect) {
 		case cancelCall:
 			ctx.Request(r.deps.Pool, &messages.CancelCall{CallId: e.callID, Target: e.target})
 		case releaseSessions:
-			for _, target := range e.targets {
-				ctx.Request(r.deps.Pool, &messages.ReleaseSession{Target: target})
-			}
+			r.release(ctx, e.targets)
 		case stopWork:
 			for _, stop := range r.stopActing {
 				stop()
@@ -195,8 +193,15 @@ func (r *run) giveUp(ctx actor.Context, err error) {
 	if _, typed := errors.AsType[failure.Failure](err); !typed {
 		err = failure.New(failure.KindInternal, "the journal of the run cannot be used", err)
 	}
+	r.release(ctx, r.machine.ownSessions())
 	r.admit.Follower.Ended(err)
 	ctx.Stop(ctx.Self())
+}
+
+func (r *run) release(ctx actor.Context, targets []*messages.Target) {
+	for _, target := range targets {
+		ctx.Request(r.deps.Pool, &messages.ReleaseSession{Target: target})
+	}
 }
 
 func (r *run) append(e appendEntries) {
