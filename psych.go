@@ -36,9 +36,8 @@ type Runtime struct {
 	pool *actor.PID
 	runs *actor.PID
 
-	mu       sync.Mutex
-	versions map[string]spec.Version
-	closed   bool
+	mu     sync.Mutex
+	closed bool
 	// active counts Runs that have not ended; Close waits for it.
 	active sync.WaitGroup
 }
@@ -54,7 +53,7 @@ func New(options Options) (*Runtime, error) {
 	if err := options.Approvals.Check(); err != nil {
 		return nil, err
 	}
-	r := &Runtime{options: options, hosts: hosts, store: options.Store, versions: map[string]spec.Version{}}
+	r := &Runtime{options: options, hosts: hosts, store: options.Store}
 	if r.store == nil {
 		r.store = memory.New(0)
 	}
@@ -118,11 +117,15 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 	})
 }
 
-// Register makes a Spec's version known and checks that this runtime can run
-// it. It fails with [failure.SpecInvalid] when the Spec names servers and the
+// Register checks that this runtime can run a Spec's version. [Runtime.Start] does
+// so too; a program that registers first learns of a mistake before the first
+// input. It fails with [failure.SpecInvalid] when the Spec names servers and the
 // runtime has no pool, or names a host tool that the program did not register, and
 // with [failure.Cancelled] on a closed runtime.
 func (r *Runtime) Register(version spec.Version) error {
+	if r.isClosed() {
+		return errClosed
+	}
 	definition := version.Spec()
 	if len(definition.MCPServers) > 0 && r.pool == nil {
 		return failure.New(failure.KindSpecInvalid, noPoolSentence(definition), nil)
@@ -132,12 +135,6 @@ func (r *Runtime) Register(version spec.Version) error {
 			return failure.New(failure.KindSpecInvalid, noHostToolSentence(definition.Name, name), nil)
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return errClosed
-	}
-	r.versions[version.Hash()] = version
 	return nil
 }
 
