@@ -62,6 +62,7 @@ var arrows = map[string][]string{
 	"":            {wires},
 	"cmd/runtime": {"", wires},
 	"bench":       {},
+	"conformance": {},
 
 	"mcptest":            {},
 	"mcptest/npm":        {},
