@@ -25,6 +25,8 @@ type targets struct {
 	// revisions is what servers negotiated before, so that an old one is not asked
 	// for the newest again at each connect.
 	revisions revisions
+	// lists is the tool lists that servers call public, once each.
+	lists mcpwire.ToolLists
 }
 
 // Target implements [run.Targets].
@@ -79,7 +81,7 @@ func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection
 		URL: key.URL(), Transport: key.Transport(), Server: target.GetServer(),
 		Client: t.egress.Client(key.Scope().Tenant), Authorize: t.authorize(key),
 		MaxResponseBytes: t.egress.MaxResponseBytes, Logger: t.logger,
-		KnownVersion: t.revisions.of(key),
+		Lists: &t.lists, KnownVersion: t.revisions.of(key),
 	}, target.GetCredential())
 	if err != nil {
 		return nil, err
