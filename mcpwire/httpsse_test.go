@@ -344,3 +344,41 @@ func TestWhyThereIsNoStream(t *testing.T) {
 		})
 	}
 }
+
+// A reply to a call that was given up is nobody's, whatever it looks like.
+func TestALateReplyOnTheStreamIsNobodys(t *testing.T) {
+	huge := strings.Repeat("x", ceiling+10)
+	for name, late := range map[string]func(id string) string{
+		"whole":                 func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + okResult + `}` },
+		"an error":              func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"x"}}` },
+		"too large":             func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + huge + `"}}` },
+		"too large, a text id":  func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{"content":"` + huge + `"}}` },
+		"too large, a fraction": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `.0,"result":{"content":"` + huge + `"}}` },
+		"a too large error":     func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"message":"` + huge + `"}}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSSEPeer(t)
+			ids := make(chan string, 1)
+			p.on["bad"] = func(id string) string { ids <- id; return "" }
+			s := connectSSE(t, p, func(o *mcpwire.Options) { o.MaxResponseBytes = func() int64 { return ceiling } })
+			ctx, cancel := context.WithCancel(t.Context())
+			givenUp := make(chan error, 1)
+			go func() { _, err := call(ctx, s, "bad"); givenUp <- err }()
+			id := <-ids
+			cancel()
+			if err := <-givenUp; failure.KindOf(err) != failure.KindCancelled {
+				t.Error(err)
+			}
+			p.tell("data: " + late(id) + "\n\n")
+			if text, err := call(t.Context(), s, "echo"); err != nil || text != "ok" {
+				t.Errorf("the next call: %q, %v", text, err)
+			}
+			select {
+			case <-s.Closed():
+				t.Error("the session is closed")
+			default:
+			}
+		})
+	}
+}

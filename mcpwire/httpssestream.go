@@ -82,7 +82,9 @@ func (h *httpSSE) deliver(m *inbound, f found) bool {
 }
 
 // deliverTooLarge fails the request whose reply was read past. The beginning of
-// the reply has its id, as every known server writes it.
+// the reply has its id, as every known server writes it. It returns false where
+// nobody can tell whose reply it was; that of a request which was given up is
+// nobody's any more.
 func (h *httpSSE) deliverTooLarge(beginning []byte) bool {
 	var m inbound
 	_ = eachMember(beginning, func(name, value []byte) {
@@ -90,7 +92,7 @@ func (h *httpSSE) deliverTooLarge(beginning []byte) bool {
 			m.id = value
 		}
 	})
-	return m.addressed() && h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
+	return m.addressed() && (h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)}) || m.answersUpTo(h.ids.Load()))
 }
 
 // settleAll ends the session: every request under way gets the fault.
