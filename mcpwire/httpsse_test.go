@@ -349,12 +349,18 @@ func TestWhyThereIsNoStream(t *testing.T) {
 func TestALateReplyOnTheStreamIsNobodys(t *testing.T) {
 	huge := strings.Repeat("x", ceiling+10)
 	for name, late := range map[string]func(id string) string{
-		"whole":                 func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + okResult + `}` },
-		"an error":              func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"x"}}` },
-		"too large":             func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + huge + `"}}` },
-		"too large, a text id":  func(id string) string { return `{"jsonrpc":"2.0","id":"` + id + `","result":{"content":"` + huge + `"}}` },
-		"too large, a fraction": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `.0,"result":{"content":"` + huge + `"}}` },
-		"a too large error":     func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"message":"` + huge + `"}}` },
+		"whole": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + okResult + `}` },
+		"an error": func(id string) string {
+			return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"x"}}`
+		},
+		"too large": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + huge + `"}}` },
+		"too large, a text id": func(id string) string {
+			return `{"jsonrpc":"2.0","id":"` + id + `","result":{"content":"` + huge + `"}}`
+		},
+		"too large, a fraction": func(id string) string {
+			return `{"jsonrpc":"2.0","id":` + id + `.0,"result":{"content":"` + huge + `"}}`
+		},
+		"a too large error": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"message":"` + huge + `"}}` },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
