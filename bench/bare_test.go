@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"testing"
 	"time"
@@ -38,9 +39,12 @@ func (c bare) calls(t testing.TB, callers, each int) time.Duration {
 	for range callers {
 		group.Go(func() error {
 			for range each {
-				_, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}})
+				result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}})
 				if err != nil {
 					return err
+				}
+				if result.IsError {
+					return fmt.Errorf("a call failed: %v", result.Content)
 				}
 			}
 			return nil

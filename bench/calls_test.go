@@ -13,22 +13,24 @@ func measureCalls(t testing.TB, e effort) (rows []row) {
 		p := newPeer(t, kind)
 		h, to := newHouse(t, p), target(t, "acme", p.origin+"/small")
 		h.catalogue(t, to)
-		theirs := newBare(t, p.origin+"/small")
+		theirs, least := newBare(t, p.origin+"/small"), newFloor(t, p.origin+"/small")
 		for _, callers := range []int{1, 64, 256} {
 			each := max(e.calls/callers, 1)
 			rate := func(took time.Duration) float64 { return float64(callers*each) / took.Seconds() }
 			h.calls(t, to, callers, 2) // opens the sockets
 			theirs.calls(t, callers, 2)
+			least.calls(t, callers, 2)
 			us, them := e.alternate(
 				func() float64 { began := time.Now(); h.calls(t, to, callers, each); return rate(time.Since(began)) },
 				func() float64 { return rate(theirs.calls(t, callers, each)) })
+			floor, _ := e.alternate(func() float64 { return rate(least.calls(t, callers, each)) }, func() float64 { return 0 })
 			if callers == 1 {
 				rows = append(rows, atMost(fmt.Sprintf("latency of `tools/call`, one caller, server: %s", kind), them/us, 0.6, times).
-					with("%.0f µs, bare %.0f µs", 1e6/us, 1e6/them))
+					with("%.0f µs, bare %.0f µs, net/http alone %.0f µs", 1e6/us, 1e6/them, 1e6/floor))
 				continue
 			}
 			rows = append(rows, atLeast(fmt.Sprintf("throughput, %d callers, server: %s", callers, kind), us/them, 2, times).
-				with("%.0f calls/s, bare %.0f calls/s", us, them))
+				with("%.0f calls/s, bare %.0f calls/s, net/http alone %.0f calls/s", us, them, floor))
 		}
 		if kind == kindStub {
 			rows = append(rows, measureCallBytes(t, e, h, theirs, p)...)

@@ -152,7 +152,11 @@ func (c *caller) Receive(ctx actor.Context) {
 		c.call(ctx)
 	case *messages.CallDone:
 		c.took = append(c.took, time.Since(c.began))
-		if c.failed = message.GetFailure().Err(); c.failed != nil || c.left == 0 {
+		c.failed = message.GetFailure().Err()
+		if text := message.GetResult().GetText(); c.failed == nil && text != "ok" {
+			c.failed = fmt.Errorf("a call was answered with %q", text)
+		}
+		if c.failed != nil || c.left == 0 {
 			c.done()
 			return
 		}

@@ -63,10 +63,12 @@ func servePeer(kind string) {
 }
 
 func sdkServer() http.Handler {
-	type empty struct{}
+	type input struct {
+		Text string `json:"text"`
+	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	mcp.AddTool(server, &mcp.Tool{Name: "echo", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}},
-		func(context.Context, *mcp.CallToolRequest, empty) (*mcp.CallToolResult, any, error) {
+		func(context.Context, *mcp.CallToolRequest, input) (*mcp.CallToolResult, any, error) {
 			return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "ok"}}}, nil, nil
 		})
 	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server },
