@@ -90,8 +90,8 @@ func (r *runs) receiveOwn(ctx actor.Context, own any) {
 func (r *runs) admit(ctx actor.Context, admit Admit) {
 	last := &lastWord{Follower: admit.Follower, logger: r.deps.Logger}
 	admit.Follower = last
-	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(r.deps, admit) }),
-		"run/"+admit.RunID)
+	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(r.deps, admit) },
+		actor.WithReceiverMiddleware(r.deps.Middleware...)), "run/"+admit.RunID)
 	if err != nil {
 		admit.Follower.Ended(failure.New(failure.KindInternal, "a run of this id is running already", err))
 		return
