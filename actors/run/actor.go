@@ -54,8 +54,7 @@ func (r *run) Receive(ctx actor.Context) {
 	case *actor.Started:
 		r.start(ctx)
 	case *actor.Restarting, *actor.Stopping:
-		r.work.Close()
-		r.journal.Close()
+		r.end()
 	case *messages.Catalogue:
 		r.onCatalogue(ctx, message.GetRequestId(), message.GetSnapshot(), message.GetFailure().Err())
 	case *messages.CallDone:
@@ -115,6 +114,15 @@ func (r *run) start(ctx actor.Context) {
 	async.Go(r.journal, storeTimeout,
 		func(ctx context.Context) ([]journal.Record, error) { return store.Read(ctx, id, 0) },
 		func(records []journal.Record, err error) any { return loadDone{records, err} })
+}
+
+// end lets go of all work; there is none where the start did not come that far.
+func (r *run) end() {
+	for _, group := range []*async.Group{r.work, r.journal} {
+		if group != nil {
+			group.Close()
+		}
+	}
 }
 
 func (r *run) onTarget(ctx actor.Context, done targetDone) {
