@@ -69,7 +69,6 @@ type machine struct {
 // resolution is how far the turn's resolution of one server has come.
 type resolution struct {
 	requestID string
-	target    *messages.Target
 	snapshot  *messages.Snapshot
 	err       error
 	done      bool
@@ -267,7 +266,7 @@ func (m *machine) becomeThinking() []effect {
 
 func (m *machine) becomeFinished() []effect {
 	m.state = Finished
-	return []effect{stopWork{}, releaseSessions{m.ownSessions()}, stop{}}
+	return []effect{stopWork{}, stop{}}
 }
 
 // write appends entries, after those that are on their way.

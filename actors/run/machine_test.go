@@ -67,7 +67,7 @@ func (w *world) incarnate() {
 func (w *world) take(effects []effect) {
 	for _, one := range effects {
 		switch e := one.(type) {
-		case published, armDeadline, releaseSessions:
+		case published, armDeadline:
 		case stop:
 			w.ends++
 		case giveUp:
