@@ -20,8 +20,9 @@ const mostPages = 1000
 
 // ListTools fetches the server's tools, all pages in order. Where the raw tools
 // are those of previousEtag, nothing is parsed and the listing says unchanged. A
-// tool that cannot be used is logged and left out; its neighbours stay. The pages
-// of a listing share one response ceiling.
+// tool that cannot be used is logged and left out; its neighbours stay. One that is
+// there twice in the same words, as when the list changes between two pages, is one
+// tool. The pages of a listing share one response ceiling.
 //
 // It fails with failure.McpProtocolError, failure.McpResponseTooLarge,
 // failure.McpServerUnreachable or as Options.Authorize does.
@@ -180,11 +181,17 @@ func (l *listing) cache(first bool, ttl, scope []byte) {
 func (s *Session) readTools(etag string, pages [][]byte) ([]*messages.Tool, *Fault) {
 	var tools []*messages.Tool
 	bindings := make(map[string][]paramBinding)
+	listed := make(map[[sha256.Size]byte]bool)
 	for _, page := range pages {
 		if !json.Valid(page) {
 			return nil, s.options.malformed("lists its tools in what is not JSON", nil)
 		}
 		err := eachElement(page, func(raw []byte) {
+			words := sha256.Sum256(raw)
+			if listed[words] {
+				return
+			}
+			listed[words] = true
 			tool, why := readTool(raw)
 			var bound []paramBinding
 			if why == nil && s.modern {

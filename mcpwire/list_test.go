@@ -58,6 +58,17 @@ func TestAListIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+func TestAToolThatIsListedTwiceInTheSameWordsIsOne(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		p := newPeer(t, version)
+		p.does("tools/list", lists("", `[{"name":"a",`+object+`},{"name":"b",`+object+`}]`,
+			`[{"name":"b",`+object+`},{"name":"c",`+object+`},{"name":"c",`+object+`}, {"name":"b","description":"another",`+object+`}]`))
+		if l := list(t, connect(t, p), ""); names(l) != "a b c b" {
+			t.Errorf("%s: listed are %s", version, names(l))
+		}
+	}
+}
+
 func TestAListWithoutAnEnd(t *testing.T) {
 	for name, next := range map[string]func(n int) string{
 		"a circle":       func(n int) string { return fmt.Sprint(n % 3) },
