@@ -129,7 +129,7 @@ func newWorld(t *testing.T) *world {
 	w.agents = w.casts(t)
 	w.runtime = start(t, psych.Middleware{
 		Pool: w.ambush.middleware(w.tally), Connection: w.panicking("connection", 250),
-		Catalog: w.panicking("catalog", 60), Run: w.panicking("run", 400),
+		Catalog: w.panicking("catalog", 120), Run: w.panicking("run", 400),
 	}.With(psych.Options{
 		Model: psych.UseModel(mind{w}), Store: memory.New(1 << 20), TrustAnnotations: true,
 		Approvals: approval.Rules{Selectors: []string{"@destructive"}},

@@ -167,14 +167,29 @@ func (m mind) Generate(ctx context.Context, request model.Request, _ func(string
 	for i := range 1 + chance.IntN(6) {
 		// Models repeat ids, and the runtime makes them different.
 		id := fmt.Sprint("call ", i%4)
-		answer.ToolCalls = append(answer.ToolCalls, m.call(id, fmt.Sprintf("%d.%d.%d", brief.Run, turn, i), brief, chance))
+		alias := m.server(brief, request.Tools, chance)
+		answer.ToolCalls = append(answer.ToolCalls, m.call(id, fmt.Sprintf("%d.%d.%d", brief.Run, turn, i), alias, brief, chance))
 	}
 	return answer, nil
 }
 
-func (m mind) call(id, errandID string, brief briefing, chance *rand.Rand) model.ToolCall {
+// server draws one of the Run's servers, if it can one that is there.
+func (m mind) server(brief briefing, offered []model.Tool, chance *rand.Rand) string {
 	agent := m.w.agents[brief.Agent]
-	alias := agent.servers[chance.IntN(len(agent.servers))]
+	alias := ""
+	for range 4 {
+		alias = agent.servers[chance.IntN(len(agent.servers))]
+		for _, tool := range offered {
+			if strings.HasPrefix(tool.Name, alias+"__") || agent.deferred[alias] && tool.Name == "call_tool" {
+				return alias
+			}
+		}
+	}
+	return alias
+}
+
+func (m mind) call(id, errandID, alias string, brief briefing, chance *rand.Rand) model.ToolCall {
+	agent := m.w.agents[brief.Agent]
 	e := errand{ID: errandID, Tenant: brief.Tenant, Principal: brief.Principal, Count: chance.IntN(10)}
 	tool := "pay"
 	switch roll := chance.IntN(100); {

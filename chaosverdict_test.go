@@ -28,6 +28,7 @@ type tally struct {
 	executed map[string]int   // by errand
 	sessions map[string]owner // by session id
 	calls    []endedCall
+	content  map[string]bool // the tenants with a call that is ok
 }
 
 // endedCall is a call of a server's tool in the records of a Run.
@@ -40,7 +41,9 @@ type endedCall struct {
 }
 
 func newTally() *tally {
-	return &tally{counts: map[string]int{}, executed: map[string]int{}, sessions: map[string]owner{}}
+	return &tally{
+		counts: map[string]int{}, executed: map[string]int{}, sessions: map[string]owner{}, content: map[string]bool{},
+	}
 }
 
 func (y *tally) count(what string) { y.add(what, 1) }
@@ -71,6 +74,7 @@ func (y *tally) noteSession(id, token string) {
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.sessions[id] = whose
+	y.counts["sessions"]++
 }
 
 // report fails the test for what was wrong.
@@ -179,9 +183,21 @@ func (y *tally) noteCall(asked journal.RequestedCall, started bool, finished jou
 		y.count("calls of built-in tools")
 		return
 	}
+	name := "calls " + string(finished.Outcome)
+	y.count(name)
+	if deferred {
+		y.count(name + ", deferred")
+	}
+	if finished.Error != nil {
+		y.count(name + " by " + string(finished.Error.Kind))
+	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
 	y.calls = append(y.calls, endedCall{errand: e, tool: tool, deferred: deferred, started: started, finished: finished})
+	if finished.Outcome == journal.OutcomeOK && !y.content[e.Tenant] {
+		y.content[e.Tenant] = true
+		y.counts["tenants with a call that is ok"]++
+	}
 }
 
 // judgeRequests looks at each request that reached a server.
@@ -248,7 +264,7 @@ var unsent = []failure.Kind{
 
 // judgeCalls compares what the Runs recorded with what the servers carried out.
 func (w *world) judgeCalls() {
-	asked, content := map[string]bool{}, map[string]bool{}
+	asked := map[string]bool{}
 	for _, one := range w.calls {
 		id, times, end := one.errand.ID, w.executed[one.errand.ID], one.finished
 		wrong := func(why string) {
@@ -271,19 +287,7 @@ func (w *world) judgeCalls() {
 		case end.Outcome == journal.OutcomeError && times > 0 && slices.Contains(unsent, end.Error.Kind):
 			wrong("it is told as if it had not been sent")
 		}
-		name := "calls " + string(end.Outcome)
-		w.count(name)
-		if one.deferred {
-			w.count(name + ", deferred")
-		}
-		if end.Error != nil {
-			w.count(name + " by " + string(end.Error.Kind))
-		}
-		if end.Outcome == journal.OutcomeOK {
-			content[one.errand.Tenant] = true
-		}
 	}
-	w.add("tenants with a call that is ok", len(content))
 	for id, times := range w.executed {
 		if !asked[id] {
 			w.fault("call %s was carried out %d times and is in no record", id, times)
@@ -291,36 +295,48 @@ func (w *world) judgeCalls() {
 	}
 }
 
-// least is what must have happened in a story of 20 seconds, also on a slow machine; in
-// a short one, a tenth of it.
+// least is what a whole story must hold for the rest to mean something; a short one, a
+// tenth of it.
 var least = map[string]int{
-	"calls ok": 200, "calls ok, deferred": 40, "calls error by McpToolError": 5, "calls unknown": 20,
+	"calls ok": 300, "calls ok, deferred": 50, "calls error by McpToolError": 5, "calls unknown": 20,
 	"calls refused by AccessDenied": 20, "calls refused by ApprovalDenied": 5, "calls refused by InvalidArguments": 5,
 	"calls refused by UnknownTool": 10, "calls of built-in tools": 5,
 	"runs completed": 50, "runs aborted": 10, "cancelled runs": 10,
-	"panics of a pool": 2, "panics of a connection": 10, "panics of a catalog": 5, "panics of a run": 10,
-	"restarts of the modern server": 5, "restarts of the legacy server": 5,
+	"panics of a pool": 3, "panics of a connection": 10, "panics of a catalog": 5, "panics of a run": 10,
+	"restarts of the modern server": 3, "restarts of the legacy server": 3,
 	"rotations": 10, "changes of planes": 10, "list_changed": 10, "idle connections closed": 5,
-	"streams broken": 5, "streams closed": 5, "sessions dropped": 5,
-	"requests: GET": 20, "requests: DELETE": 10, "requests: POST subscriptions/listen": 20, "requests in a session": 200,
-	"strikes": 100, "kinds of strikes": 10, "tenants with a call that is ok": 40,
+	"streams broken": 5, "streams closed": 5, "sessions dropped": 5, "sessions": 50,
+	"strikes": 100, "tenants with a call that is ok": 45,
 }
 
-// judgeChaos sees to it that enough happened for the rest to mean something.
-func (w *world) judgeChaos() {
-	for what, times := range maps.Clone(w.counts) {
-		if strings.HasPrefix(what, "strikes: ") {
-			w.add("strikes", times)
-			w.count("kinds of strikes")
+// missing is what a story does not hold yet.
+func (w *world) missing() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var missing []string
+	wanted := maps.Clone(least)
+	for _, strike := range strikes {
+		wanted["strikes: "+strike.String()] = 1
+	}
+	for what, times := range wanted {
+		if testing.Short() {
+			times = max(times/10, 1)
+		}
+		if w.counts[what] < times {
+			missing = append(missing, fmt.Sprintf("%d of %d %s", w.counts[what], times, what))
 		}
 	}
-	part := 1
-	if testing.Short() {
-		part = 10
+	return missing
+}
+
+// judgeChaos sees to it that the story is one.
+func (w *world) judgeChaos() {
+	for _, what := range w.missing() {
+		w.fault("too little happened: %s", what)
 	}
-	for what, times := range least {
-		if w.counts[what] < max(times/part, 1) {
-			w.fault("the story is empty: %d %s", w.counts[what], what)
+	for _, what := range []string{"requests: GET", "requests: DELETE", "requests: POST subscriptions/listen", "requests in a session"} {
+		if w.counts[what] == 0 {
+			w.fault("there were no %s", what)
 		}
 	}
 }
