@@ -125,6 +125,9 @@ func (w *world) calm() {
 	w.legacy.On("initialize", w.observe())
 }
 
+// betweenRestarts is how many other things happen between two restarts of a server.
+const betweenRestarts = 80
+
 // weather is the story's time: something happens every few moments. On a machine that
 // is slow it takes longer, until enough has happened. It ends with servers that
 // behave.
@@ -132,7 +135,7 @@ func (w *world) weather(t *testing.T) {
 	t.Helper()
 	chance := rand.New(rand.NewPCG(w.seed, 4))
 	began := time.Now()
-	ambushes, restarts := 0, 0
+	ambushes, restarts, gusts := 0, 0, 0
 	for {
 		passed := time.Since(began)
 		if passed >= 10*w.length || passed >= w.length && len(w.missing()) == 0 {
@@ -146,10 +149,11 @@ func (w *world) weather(t *testing.T) {
 		case ambushes < due:
 			ambushes++
 			w.ambush.laid.Store(true)
-		case restarts < int(10*passed/w.length):
+		case restarts < gusts/betweenRestarts:
 			restarts++
 			w.restart(restarts, chance)
 		default:
+			gusts++
 			w.gust(t, server, chance)
 		}
 		time.Sleep(time.Duration(2+chance.IntN(14)) * time.Millisecond)
