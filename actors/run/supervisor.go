@@ -38,6 +38,7 @@ type admitted struct {
 	pid      *actor.PID
 	lastWord *lastWord
 	sessions *sessions
+	store    journal.Store
 	// gaveUp says that its actor failed too often; the supervisor then writes the
 	// Run's end itself.
 	gaveUp bool
@@ -92,14 +93,15 @@ func (r *runs) receiveOwn(ctx actor.Context, own any) {
 func (r *runs) admit(ctx actor.Context, admit Admit) {
 	last := &lastWord{Follower: admit.Follower, logger: r.deps.Logger}
 	admit.Follower = last
-	own := &sessions{}
-	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(r.deps, admit, own) },
+	own, deps := &sessions{}, r.deps
+	deps.Store = newInTurn(r.deps.Store)
+	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(deps, admit, own) },
 		actor.WithReceiverMiddleware(r.deps.Middleware...)), "run/"+admit.RunID)
 	if err != nil {
 		admit.Follower.Ended(failure.New(failure.KindInternal, "a run of this id is running already", err))
 		return
 	}
-	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid, lastWord: last, sessions: own}
+	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid, lastWord: last, sessions: own, store: deps.Store}
 	r.names[pid] = admit.RunID
 }
 
@@ -134,7 +136,7 @@ func (r *runs) onTerminated(ctx actor.Context, who *actor.PID) {
 	}
 	switch {
 	case found.gaveUp:
-		r.closeJournal(found.Admit)
+		r.closeJournal(found)
 	default:
 		delete(r.running, id)
 		found.Follower.Ended(errStopped)
@@ -143,8 +145,8 @@ func (r *runs) onTerminated(ctx actor.Context, who *actor.PID) {
 
 // closeJournal writes the end of a Run whose actor failed too often, so that the
 // Run has one and each of its calls has its outcome.
-func (r *runs) closeJournal(admit Admit) {
-	store, now := r.deps.Store, r.deps.Clock()
+func (r *runs) closeJournal(found *admitted) {
+	admit, store, now := found.Admit, found.store, r.deps.Clock()
 	async.Go(r.work, storeTimeout,
 		func(ctx context.Context) ([]journal.Record, error) {
 			before, err := store.Read(ctx, admit.RunID, 0)
