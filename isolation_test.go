@@ -115,6 +115,28 @@ func TestARotatedSecretIsANewConnection(t *testing.T) {
 	}
 }
 
+// A Run's own session is in another connection after a rotation. None of them may
+// outlive the Run, and none of the connections either.
+func TestARunGivesUpItsOwnSessionsOfEveryKeyThatItHad(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)),
+		mcptest.Authenticate(func(token string) ([]mcptest.Tool, bool) { return nil, token != "" }))
+	credential := &rotating{value: "0"}
+	port := play(ask(call("a", "crm__find", `{}`)), ask(call("b", "crm__find", `{}`)), ask(call("c", "crm__find", `{}`)), say("done"))
+	port.before = func(turn int) { credential.set(fmt.Sprint(turn)) }
+	runtime := start(t, psych.Options{MCP: &psych.MCP{Secrets: credential, IdleClose: time.Second}, Model: psych.UseModel(port)})
+	got := runAgent(t, runtime, agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), Credential: "key", Session: spec.SessionRun}))
+	if got.end.State != journal.StateCompleted {
+		t.Fatalf("the run ended %+v", got.end)
+	}
+	waitFor(t, func() bool {
+		connections, err := runtime.Connections(t.Context(), "acme")
+		return err == nil && len(connections) == 0
+	})
+	if opened := len(server.Requests("initialize")); opened < 3 {
+		t.Errorf("%d sessions were opened", opened)
+	}
+}
+
 func TestWhatAnOperatorSeesOfAConnection(t *testing.T) {
 	server := mcptest.NewServer(t, mcptest.Tools(tool("find", nil), tool("list", nil)), mcptest.Cache(90*time.Second, "private"))
 	runtime := start(t, psych.Options{MCP: &psych.MCP{}})

@@ -3,6 +3,7 @@ package psych
 import (
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"github.com/psych-systems/psych-go/approval"
@@ -39,6 +40,13 @@ type Options struct {
 	Store journal.Store
 	// Logger is told what operators need; nil logs nothing.
 	Logger *zap.Logger
+	// middleware is how this package's own tests have actors fail.
+	middleware middleware
+}
+
+// middleware is around the Receive of actors, by their kind.
+type middleware struct {
+	pool, connection, catalog, run []actor.ReceiverMiddleware
 }
 
 // MCP is what connections are made from. Its zero value is usable: no

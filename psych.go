@@ -94,13 +94,14 @@ func (r *Runtime) spawn(mcp MCP, port model.Port) {
 	if r.options.MCP != nil {
 		r.pool = r.system.Root.Spawn(pool.Props(pool.Deps{
 			Connection:     func(key messages.PoolKey) *actor.Props { return r.connection(mcp, key) },
-			MaxConnections: mcp.MaxConnections, Logger: r.options.Logger,
+			MaxConnections: mcp.MaxConnections, Logger: r.options.Logger, Middleware: r.options.middleware.pool,
 		}))
 	}
 	r.runs = r.system.Root.Spawn(run.SupervisorProps(run.Deps{
 		Model: port, Store: r.store, Pool: r.pool, Targets: r.targets, Hosts: r.hosts, Planes: r.planes,
 		Approvals: r.options.Approvals, BudgetChars: mcp.BudgetChars,
 		TrustAnnotations: r.options.TrustAnnotations, CallTimeout: mcp.CallTimeout, Clock: time.Now, Logger: r.options.Logger,
+		Middleware: r.options.middleware.run,
 	}))
 }
 
@@ -110,10 +111,11 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 		Catalog: func(source connection.Source) *actor.Props {
 			return catalog.Props(catalog.Deps{
 				Source: source, TTL: mcp.CatalogueTTL, FetchTimeout: mcp.ConnectTimeout, Logger: r.options.Logger,
+				Middleware: r.options.middleware.catalog,
 			})
 		},
 		ConnectTimeout: mcp.ConnectTimeout, IdleClose: mcp.IdleClose,
-		Logger: r.options.Logger,
+		Logger: r.options.Logger, Middleware: r.options.middleware.connection,
 	})
 }
 

@@ -20,8 +20,9 @@ const mostPages = 1000
 
 // ListTools fetches the server's tools, all pages in order. Where the raw tools
 // are those of previousEtag, nothing is parsed and the listing says unchanged. A
-// tool that cannot be used is logged and left out; its neighbours stay. The pages
-// of a listing share one response ceiling.
+// tool that cannot be used is logged and left out; its neighbours stay. One that
+// stands in two pages in the same words, as when the list moves between them, is
+// one tool. The pages of a listing share one response ceiling.
 //
 // It fails with failure.McpProtocolError, failure.McpResponseTooLarge,
 // failure.McpServerUnreachable or as Options.Authorize does.
@@ -217,11 +218,17 @@ func (s *Session) readTools(etag string, l *listing) (*toolList, *Fault) {
 
 func (s *Session) parse(pages [][]byte) (*toolList, *Fault) {
 	list := &toolList{bindings: make(map[string][]paramBinding)}
-	for _, page := range pages {
+	listed := make(map[[sha256.Size]byte]int)
+	for number, page := range pages {
 		if !json.Valid(page) {
 			return nil, s.options.malformed("lists its tools in what is not JSON", nil)
 		}
 		err := eachElement(page, func(raw []byte) {
+			words := sha256.Sum256(raw)
+			if before, twice := listed[words]; twice && before != number {
+				return
+			}
+			listed[words] = number
 			tool, why := readTool(raw)
 			var bound []paramBinding
 			if why == nil && s.modern {

@@ -58,6 +58,19 @@ func TestAListIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+// A list that moves between two pages shows a tool in both. A page that names one
+// twice means it.
+func TestAToolThatStandsInTwoPagesInTheSameWordsIsOne(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		p := newPeer(t, version)
+		p.does("tools/list", lists("", `[{"name":"a",`+object+`},{"name":"b",`+object+`}]`,
+			`[{"name":"b",`+object+`},{"name":"c",`+object+`},{"name":"c",`+object+`}, {"name":"b","description":"another",`+object+`}]`))
+		if l := list(t, connect(t, p), ""); names(l) != "a b c c b" {
+			t.Errorf("%s: listed are %s", version, names(l))
+		}
+	}
+}
+
 func TestAListWithoutAnEnd(t *testing.T) {
 	for name, next := range map[string]func(n int) string{
 		"a circle":       func(n int) string { return fmt.Sprint(n % 3) },

@@ -97,6 +97,42 @@ func TestManyCallsOpenOneSession(t *testing.T) {
 	}
 }
 
+// A server that loses two sessions in a row is not mistaken for ever for one whose
+// status says nothing: later losses cost no call.
+func TestASessionThatIsLostTwiceInARow(t *testing.T) {
+	p := newPeer(t, legacy)
+	s := connect(t, p)
+	lost := map[string]bool{"s1": true, "s2": true}
+	var mu sync.Mutex
+	p.does("echo", func(w http.ResponseWriter, r *request) {
+		mu.Lock()
+		gone := lost[r.Header.Get("Mcp-Session-Id")]
+		mu.Unlock()
+		if gone {
+			raw(404, "-", "")(w, r)
+			return
+		}
+		p.standard(w, r)
+	})
+	failed := 0
+	for session := 3; session < 9; session++ {
+		for range 3 {
+			if _, err := call(t.Context(), s, "echo"); err != nil {
+				failed++
+			}
+		}
+		mu.Lock()
+		lost[fmt.Sprint("s", session)] = true
+		mu.Unlock()
+	}
+	if failed > 2 {
+		t.Errorf("%d calls failed", failed)
+	}
+	if opened := len(p.seen("initialize")); opened != 8 {
+		t.Errorf("%d sessions were opened", opened)
+	}
+}
+
 // A status that a new session does not change says nothing about sessions: the
 // call fails, and no later one costs its neighbours their session.
 func TestAStatusThatSaysNothingAboutTheSession(t *testing.T) {

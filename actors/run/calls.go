@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/psych-systems/psych-go/failure"
@@ -83,7 +84,7 @@ func (m *machine) onPrepared(callID string, target *messages.Target, err error) 
 func (m *machine) onCallRecorded(entry journal.ToolCallStarted, at time.Time) []effect {
 	call, open := m.calls[entry.CallID]
 	switch {
-	case !open && m.state == Finishing:
+	case !open && m.state == Finishing && !m.answering(entry.CallID):
 		return m.finish(entry.CallID, entry.Name, time.Time{}, at, journal.ToolCallFinished{
 			Outcome: journal.OutcomeError, Result: "The call was not sent, because the run ended.", Error: m.ending.Error,
 		})
@@ -92,6 +93,14 @@ func (m *machine) onCallRecorded(entry journal.ToolCallStarted, at time.Time) []
 	}
 	call.started = at
 	return []effect{m.send(call)}
+}
+
+// answering reports whether a call's outcome is on its way to the journal.
+func (m *machine) answering(callID string) bool {
+	return slices.ContainsFunc(slices.Concat(m.writing, m.queued), func(entry journal.Entry) bool {
+		finished, ok := entry.(journal.ToolCallFinished)
+		return ok && finished.CallID == callID
+	})
 }
 
 func (m *machine) send(call *plan) effect {

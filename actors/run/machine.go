@@ -69,7 +69,6 @@ type machine struct {
 // resolution is how far the turn's resolution of one server has come.
 type resolution struct {
 	requestID string
-	target    *messages.Target
 	snapshot  *messages.Snapshot
 	err       error
 	done      bool
@@ -231,11 +230,29 @@ func (m *machine) end(state journal.RunState, why error) []effect {
 		}
 	}
 	m.calls = map[string]*plan{}
-	m.queued = slices.DeleteFunc(m.queued, func(entry journal.Entry) bool {
-		_, known := entry.(journal.ToolCallFinished)
-		return !known
-	})
+	m.queued = outcomes(m.queued)
 	return append(effects, m.flush()...)
+}
+
+// outcomes keeps of entries the outcomes of calls, and the starts that go with
+// them.
+func outcomes(entries []journal.Entry) []journal.Entry {
+	known := map[string]bool{}
+	for _, entry := range entries {
+		if finished, ok := entry.(journal.ToolCallFinished); ok {
+			known[finished.CallID] = true
+		}
+	}
+	return slices.DeleteFunc(entries, func(entry journal.Entry) bool {
+		switch e := entry.(type) {
+		case journal.ToolCallFinished:
+			return false
+		case journal.ToolCallStarted:
+			return !known[e.CallID]
+		default:
+			return true
+		}
+	})
 }
 
 func (m *machine) becomeThinking() []effect {
@@ -249,7 +266,7 @@ func (m *machine) becomeThinking() []effect {
 
 func (m *machine) becomeFinished() []effect {
 	m.state = Finished
-	return []effect{stopWork{}, releaseSessions{m.ownSessions()}, stop{}}
+	return []effect{stopWork{}, stop{}}
 }
 
 // write appends entries, after those that are on their way.
