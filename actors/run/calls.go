@@ -208,12 +208,7 @@ func heldBack(tool offer.Tool, because string) error {
 
 // requestedCalls gives each call of an answer an id that the Run has not seen.
 func (m *machine) requestedCalls(asked []model.ToolCall) []journal.RequestedCall {
-	used := map[string]bool{}
-	for _, message := range m.log.Conversation {
-		for _, call := range message.ToolCalls {
-			used[call.ID] = true
-		}
-	}
+	used := m.seen.upTo(m.log.Conversation)
 	calls := make([]journal.RequestedCall, len(asked))
 	for i, call := range asked {
 		id := call.ID
@@ -234,4 +229,23 @@ func (m *machine) server(alias string) *spec.Server {
 		}
 	}
 	return nil
+}
+
+// seenIDs is the ids of the calls in a conversation, which only grows.
+type seenIDs struct {
+	ids  map[string]bool
+	read int // messages of the conversation
+}
+
+// upTo returns the ids of the whole conversation, to which more may be added.
+func (s *seenIDs) upTo(conversation []model.Message) map[string]bool {
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	for ; s.read < len(conversation); s.read++ {
+		for _, call := range conversation[s.read].ToolCalls {
+			s.ids[call.ID] = true
+		}
+	}
+	return s.ids
 }

@@ -64,6 +64,8 @@ type machine struct {
 	// calls is the planned and running calls of the current answer by id. A call
 	// leaves it when its outcome is decided, so a second answer finds nothing.
 	calls map[string]*plan
+	// seen is the ids that calls of this Run have had.
+	seen seenIDs
 }
 
 // resolution is how far the turn's resolution of one server has come.
