@@ -344,3 +344,22 @@ func TestANewServerThatIsSlowToBeginIsWaitedFor(t *testing.T) {
 		t.Errorf("a server that never answers: %s: %v", failure.KindOf(err), err)
 	}
 }
+
+func TestASecureServerIsReachedUnderTheAuthoritiesThatAreBelieved(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.TLS(), mcptest.Tools(tool("find", nil)))
+	strict := start(t, psych.Options{MCP: &psych.MCP{}})
+	if _, err := strict.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); failure.KindOf(err) != failure.KindMcpServerUnreachable ||
+		!strings.Contains(err.Error(), "its certificate is of an unknown authority") {
+		t.Errorf("under the system's authorities: %v", err)
+	}
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}, RootCAs: mcptest.RootCAs()})
+	report, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()})
+	if err != nil || len(report.Tools) != 1 {
+		t.Fatalf("the probe found %+v (%v)", report, err)
+	}
+	for _, one := range server.Requests(mcptest.Any) {
+		if one.Proto != "HTTP/2.0" {
+			t.Errorf("%s came over %s", one.Method, one.Proto)
+		}
+	}
+}

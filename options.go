@@ -1,6 +1,7 @@
 package psych
 
 import (
+	"crypto/x509"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -29,6 +30,9 @@ type Options struct {
 	// Egress is what the process may reach; its zero value is public addresses
 	// over https.
 	Egress egress.Policy
+	// RootCAs are the authorities whose certificates are believed, of servers and
+	// of the model's endpoint; nil is the system's.
+	RootCAs *x509.CertPool
 	// Approvals decides which calls are held back. Its zero value holds every call
 	// of a tool that writes or destroys; nobody can approve yet, so a call that is
 	// held is refused.

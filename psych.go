@@ -66,7 +66,7 @@ func New(options Options) (*Runtime, error) {
 	}
 	r.egress, err = egress.New(egress.Options{
 		Policy: options.Egress, Tenants: tenantPolicies(options.Tenants),
-		MaxResponseBytes: mcp.MaxResponseBytes, Logger: options.Logger,
+		MaxResponseBytes: mcp.MaxResponseBytes, RootCAs: options.RootCAs, Logger: options.Logger,
 	})
 	if err != nil {
 		return nil, err

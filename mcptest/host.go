@@ -39,7 +39,7 @@ func NewHost(tb testing.TB, handler http.Handler) *Host {
 		h.log = append(h.log, newRequest(r, body))
 		h.mu.Unlock()
 		handler.ServeHTTP(w, r)
-	}))
+	}), nil)
 	tb.Cleanup(running.stop)
 	return h
 }

@@ -33,6 +33,9 @@ func CallOf(tool string) string { return "tools/call " + tool }
 type Request struct {
 	At         time.Time
 	HTTPMethod string
+	// Proto is the protocol that carried it, such as "HTTP/2.0", and From the
+	// client's end of its connection.
+	Proto, From string
 	// Path is the request's path, with its query.
 	Path   string
 	Header http.Header
@@ -84,7 +87,7 @@ func (r Request) isRequest() bool { return r.Method != "" && len(r.ID) > 0 }
 
 func newRequest(hr *http.Request, body []byte) Request {
 	r := Request{
-		At: time.Now(), HTTPMethod: hr.Method, Path: hr.URL.RequestURI(), Header: hr.Header.Clone(), Body: body,
+		At: time.Now(), HTTPMethod: hr.Method, Proto: hr.Proto, From: hr.RemoteAddr, Path: hr.URL.RequestURI(), Header: hr.Header.Clone(), Body: body,
 	}
 	var message struct {
 		Method string          `json:"method"`

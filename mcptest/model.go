@@ -38,7 +38,7 @@ func NewModel(tb testing.TB, answers ...ModelAnswer) *Model {
 		tb.Fatalf("mcptest: the model cannot listen: %v", err)
 	}
 	m := &Model{tb: tb, address: listener.Addr().String(), answers: answers, changed: make(chan struct{})}
-	tb.Cleanup(serve(listener, m).stop)
+	tb.Cleanup(serve(listener, m, nil).stop)
 	return m
 }
 

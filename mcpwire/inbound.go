@@ -43,12 +43,6 @@ func (m *inbound) answers(id int64) bool {
 	return ok && got == id
 }
 
-// answersUpTo says whether the message's id is of one of the requests 1 to last.
-func (m *inbound) answersUpTo(last int64) bool {
-	got, ok := m.number()
-	return ok && 1 <= got && got <= last
-}
-
 // number is the message's id as the number that our ids are.
 func (m *inbound) number() (int64, bool) {
 	raw := bytes.Trim(m.id, `"`)

@@ -43,15 +43,19 @@ func (r *renewals) lost(agreed *agreement, fault *Fault) bool {
 	defer r.mu.Unlock()
 	sign := fault.foreign
 	switch fault.Status {
-	case http.StatusNotFound:
+	case http.StatusNotFound, http.StatusGone:
 		sign = true
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusUnprocessableEntity:
 		sign = !fault.aboutRequest()
 	}
 	if sign && fault.Status != 0 && !r.refuted[fault.Status] {
 		return true
 	}
-	if sign || fault.Status == http.StatusServiceUnavailable {
+	switch fault.Status {
+	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+		sign = sign || !fault.aboutRequest()
+	}
+	if sign {
 		r.weak++
 		return r.weak >= weakSigns
 	}
