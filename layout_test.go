@@ -64,8 +64,10 @@ var arrows = map[string][]string{
 	"bench":       {},
 
 	"mcptest":            {},
-	"mcptest/npm":        {},
+	"mcptest/npm":        {"mcptest"},
 	"mcptest/everything": {"mcptest/npm"},
+	"mcptest/typescript": {"mcptest/npm"},
+	"interop":            {},
 }
 
 // listed is a package as "go list" tells of it.

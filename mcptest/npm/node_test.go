@@ -5,8 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"testing/fstest"
+	"time"
 
+	"github.com/psych-systems/psych-go/mcptest"
 	"github.com/psych-systems/psych-go/mcptest/npm"
 )
 
@@ -36,5 +41,61 @@ func TestAServerListensOnLoopbackAndEndsWithItsTest(t *testing.T) {
 	if response, err := http.Get(origin); err == nil {
 		_ = response.Body.Close()
 		t.Error("it outlives its test")
+	}
+}
+
+const reborn = `process.on("order", (order) => console.log("took " + order));
+require("node:http").createServer((request, response) => {
+	response.writeHead(200, {"content-type": "text/event-stream"}).flushHeaders();
+	if (request.method === "POST") request.resume().on("end", () => response.end("hello"));
+}).listen()`
+
+func TestAServerIsWatchedCutAndStartedAgain(t *testing.T) {
+	directory := t.TempDir()
+	script := npm.Scripts(t, directory, fstest.MapFS{"server.js": {Data: []byte(reborn)}}) + "/server.js"
+	server := npm.Serve(t, directory, script)
+	origin := server.Origin()
+	for life := 1; life <= 2; life++ {
+		stream, err := http.Get(origin)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.Post(origin+"/mcp", "application/json", strings.NewReader(`{"method":"tools/call","params":{"name":"echo"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "hello" {
+			t.Errorf("it answers %q (%v)", body, err)
+		}
+		_ = answer.Body.Close()
+		server.Order("greetings")
+		eventually(t, func() bool { return server.Printed("took greetings") == life })
+		server.CutStreams()
+		if _, err := io.ReadAll(stream.Body); err == nil {
+			t.Error("the stream was not cut")
+		}
+		_ = stream.Body.Close()
+		eventually(t, func() bool {
+			calls := slices.DeleteFunc(server.Requests(), func(r mcptest.Request) bool { return !r.About(mcptest.CallOf("echo")) })
+			return len(calls) == life && calls[0].Path == "/mcp" && calls[0].Header.Get("Content-Type") == "application/json"
+		})
+		server.Stop()
+		if response, err := http.Get(origin); err == nil {
+			_ = response.Body.Close()
+			t.Error("it answers when it is stopped")
+		}
+		server.Start()
+	}
+	if server.Origin() != origin {
+		t.Errorf("it moved from %s to %s", origin, server.Origin())
+	}
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("what was waited for does not come")
+		}
 	}
 }
