@@ -132,12 +132,8 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 	for {
 		select {
 		case f := <-waiting:
-			select { // let the POST end, so that its connection can serve again
-			case late := <-posted:
-				if late != nil {
-					h.Logger.Debug("a message was refused after its reply had come", zap.String("server", h.Server), zap.Error(late))
-				}
-			case <-time.After(linger):
+			if posted != nil {
+				h.outlast(posted)
 			}
 			if f.fault != nil {
 				return Reply{}, f.fault
@@ -153,6 +149,18 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 		case <-h.gone:
 			return Reply{}, h.lost(h.loss, sent.Load())
 		}
+	}
+}
+
+// outlast lets a POST end whose reply has come, so that its connection can serve
+// again.
+func (h *httpSSE) outlast(posted <-chan *Fault) {
+	select {
+	case late := <-posted:
+		if late != nil {
+			h.Logger.Debug("a message was refused after its reply had come", zap.String("server", h.Server), zap.Error(late))
+		}
+	case <-time.After(linger):
 	}
 }
 
