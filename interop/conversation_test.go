@@ -49,6 +49,8 @@ type conversation struct {
 	asked   chan model.Request
 	answers chan model.Response
 	calls   int
+	// asking is what a story collects to ask for at once.
+	asking []model.ToolCall
 	// offered is what the turn that stands open was offered.
 	offered []model.Tool
 	// open are the calls that have no outcome yet.

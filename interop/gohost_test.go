@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/psych-systems/psych-go/mcptest"
 )
@@ -22,18 +23,18 @@ type life interface {
 // hosted is a server of a Go SDK on a real socket.
 type hosted struct {
 	*mcptest.Host
-	make    func(*hosted) life
+	bear    func(*hosted) life
 	current atomic.Pointer[life]
 
 	mu  sync.Mutex
 	ran map[string]int
-	// more are the tools that were added and not removed.
-	more map[string]bool
+	// over is closed when the life ends that began last.
+	over chan struct{}
 }
 
-func host(t testing.TB, make func(*hosted) life) *hosted {
+func host(t testing.TB, bear func(*hosted) life) *hosted {
 	t.Helper()
-	s := &hosted{make: make, ran: map[string]int{}, more: map[string]bool{}}
+	s := &hosted{bear: bear, ran: map[string]int{}}
 	s.born()
 	s.Host = mcptest.NewHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*s.current.Load()).ServeHTTP(w, r) }))
 	t.Cleanup(s.Stop)
@@ -42,8 +43,8 @@ func host(t testing.TB, make func(*hosted) life) *hosted {
 
 // born makes what a new process would: it remembers nothing of the one before.
 func (s *hosted) born() {
-	s.more = map[string]bool{"gone": true}
-	now := s.make(s)
+	s.over = make(chan struct{})
+	now := s.bear(s)
 	s.current.Store(&now)
 }
 
@@ -64,19 +65,29 @@ func (s *hosted) runs(tool string) {
 
 // Order changes the tools; see server.
 func (s *hosted) Order(order string) {
-	what, name, _ := strings.Cut(order, " ")
-	s.mu.Lock()
-	s.more[name] = what == "add"
-	s.mu.Unlock()
-	(*s.current.Load()).change(what, name)
+	if what, name, changes := strings.Cut(order, " "); changes {
+		(*s.current.Load()).change(what, name)
+	}
 }
 
 func (s *hosted) Stop() {
+	select {
+	case <-s.over:
+		return
+	default:
+	}
+	s.Kill()
+	close(s.over)
 	s.Host.Stop()
 	(*s.current.Load()).close()
 }
 
+// startTime is how long a process takes to start. A client that keeps connections
+// learns meanwhile that they have ended.
+const startTime = 200 * time.Millisecond
+
 func (s *hosted) Start() {
+	time.Sleep(startTime)
 	s.born()
 	s.Host.Start()
 }

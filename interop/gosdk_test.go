@@ -53,6 +53,7 @@ func goSDKTool(name string) *mcp.Tool {
 
 func (l *goSDKLife) equip() {
 	type nothing struct{}
+	over := l.host.over
 	tool(l, "echo", func(_ context.Context, _ *mcp.CallToolRequest, in struct {
 		Text string `json:"text"`
 	}) (string, error) {
@@ -61,9 +62,9 @@ func (l *goSDKLife) equip() {
 	tool(l, "fail", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
 		return "", errors.New("it broke")
 	})
-	tool(l, "slow", func(ctx context.Context, _ *mcp.CallToolRequest, _ nothing) (string, error) {
-		<-ctx.Done()
-		return "", ctx.Err()
+	tool(l, "slow", func(context.Context, *mcp.CallToolRequest, nothing) (string, error) {
+		<-over
+		return "", errors.New("the server ended")
 	})
 	tool(l, "counter", func(_ context.Context, request *mcp.CallToolRequest, _ nothing) (string, error) {
 		l.mu.Lock()

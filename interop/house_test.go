@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"flag"
 	"net/netip"
 	"testing"
 	"time"
@@ -18,7 +19,14 @@ import (
 	"github.com/psych-systems/psych-go/spec"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain has the peers tell their stories beside each other: mostly they wait.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m)
+}
 
 var (
 	acme   = messages.Scope{Tenant: "acme", Principal: "ann"}
@@ -55,7 +63,8 @@ type house struct {
 // enter makes a runtime of its own for one story with a running peer.
 func enter(t testing.TB, p peer, at server) *house {
 	t.Helper()
-	h := &house{t: t, peer: p, at: at, stage: &stage{runs: map[string]*conversation{}}, since: len(at.Requests())}
+	h := &house{t: t, peer: p, at: at, stage: &stage{runs: map[string]*conversation{}}}
+	h.since = h.now()
 	runtime, err := psych.New(psych.Options{
 		Model: psych.UseModel(h.stage), Approvals: approval.Rules{Selectors: []string{}},
 		// A list lives so long that only a change has it fetched again.
@@ -76,6 +85,12 @@ func enter(t testing.TB, p peer, at server) *house {
 		}
 	})
 	return h
+}
+
+// now is how many requests the peer has seen, of which all are known from then on.
+func (h *house) now() int {
+	h.at.Order("tell")
+	return len(h.at.Requests())
 }
 
 func (h *house) url() string { return h.at.Origin() + h.peer.path }

@@ -2,6 +2,7 @@ package interop_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -56,6 +57,7 @@ func (l *mcpGoLife) tool(name string, run func(context.Context, mcp.CallToolRequ
 }
 
 func (l *mcpGoLife) equip() {
+	over := l.host.over
 	said := func(text string) (*mcp.CallToolResult, error) { return mcp.NewToolResultText(text), nil }
 	l.tool("echo", func(_ context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return said(request.GetString("text", ""))
@@ -67,9 +69,9 @@ func (l *mcpGoLife) equip() {
 	l.tool("fail", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultError("it broke"), nil
 	})
-	l.tool("slow", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
+	l.tool("slow", func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		<-over
+		return nil, errors.New("the server ended")
 	})
 	l.tool("counter", func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		l.mu.Lock()

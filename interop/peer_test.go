@@ -20,8 +20,9 @@ type server interface {
 	Requests() []mcptest.Request
 	// Ran counts how often a tool ran over all its lives.
 	Ran(tool string) int
-	// Order changes its tools ("add NAME", "remove NAME") and has that told, or ends
-	// its streams of changes in order ("end").
+	// Order changes its tools ("add NAME", "remove NAME") and has that told, ends its
+	// streams of changes in order ("end"), or does nothing. What had reached it and
+	// what ran before is known when it returns.
 	Order(order string)
 	// CutStreams breaks its streams of changes.
 	CutStreams()
@@ -51,6 +52,8 @@ type peer struct {
 	// sessions says that it gives sessions, remembers that a tool can keep state in
 	// one.
 	sessions, remembers bool
+	// resumes says that the stream of a call's answer can be taken up again.
+	resumes bool
 	// unknown is how it fails a call of a tool that it does not have.
 	unknown failure.Kind
 }
@@ -66,6 +69,9 @@ func ours(start func(testing.TB) server, revision string, unknown failure.Kind) 
 		slow: "slow", slowly: `{}`, ours: true, unknown: unknown,
 	}
 }
+
+// listens says that it opens a stream of changes when it is asked to.
+func (p peer) listens() bool { return p.tells || p.sessions }
 
 func (p peer) telling() peer  { p.tells = true; return p }
 func (p peer) ending() peer   { p.ends = true; return p }
@@ -100,6 +106,7 @@ func everythingIn(mode, path string, transport messages.Transport, revision stri
 		path:  path, transport: transport, revision: revision,
 		echo: func(text string) (string, string) { return fmt.Sprintf(`{"message":%q}`, text), "Echo: " + text },
 		slow: "trigger-long-running-operation", slowly: `{"duration":60,"steps":1}`, sessions: true,
+		resumes: transport == messages.TransportHTTP,
 		tools: "echo get-annotated-message get-env get-resource-links get-resource-reference get-structured-content get-sum " +
 			"get-tiny-image gzip-file-as-resource simulate-research-query toggle-simulated-logging toggle-subscriber-updates " +
 			"trigger-long-running-operation",

@@ -68,11 +68,21 @@ func (h *Host) Start() {
 	h.running = serve(listener, http.HandlerFunc(h.serve))
 }
 
-// Stop closes the socket and every connection, and waits until each request has
-// ended. Clients are refused until [Host.Start].
-func (h *Host) Stop() {
+// Kill closes the socket and every connection, as a machine's end does, and leaves
+// the handlers of requests to end by themselves. Clients are refused until
+// [Host.Start].
+func (h *Host) Kill() {
 	if h.running != nil {
-		h.running.stop()
+		_ = h.running.http.Close()
+		h.running.cancel()
+	}
+}
+
+// Stop is a [Host.Kill], and waits until each request has ended.
+func (h *Host) Stop() {
+	h.Kill()
+	if h.running != nil {
+		h.running.work.Wait()
 		h.running = nil
 	}
 }

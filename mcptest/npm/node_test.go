@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/psych-systems/psych-go/mcptest"
 	"github.com/psych-systems/psych-go/mcptest/npm"
@@ -69,16 +68,18 @@ func TestAServerIsWatchedCutAndStartedAgain(t *testing.T) {
 		}
 		_ = answer.Body.Close()
 		server.Order("greetings")
-		eventually(t, func() bool { return server.Printed("took greetings") == life })
+		if n := server.Printed("took greetings"); n != life {
+			t.Errorf("it took %d orders of %d", n, life)
+		}
 		server.CutStreams()
 		if _, err := io.ReadAll(stream.Body); err == nil {
 			t.Error("the stream was not cut")
 		}
 		_ = stream.Body.Close()
-		eventually(t, func() bool {
-			calls := slices.DeleteFunc(server.Requests(), func(r mcptest.Request) bool { return !r.About(mcptest.CallOf("echo")) })
-			return len(calls) == life && calls[0].Path == "/mcp" && calls[0].Header.Get("Content-Type") == "application/json"
-		})
+		calls := slices.DeleteFunc(server.Requests(), func(r mcptest.Request) bool { return !r.About(mcptest.CallOf("echo")) })
+		if len(calls) != life || calls[0].Path != "/mcp" || calls[0].Header.Get("Content-Type") != "application/json" {
+			t.Errorf("it tells of the calls %+v", calls)
+		}
 		server.Stop()
 		if response, err := http.Get(origin); err == nil {
 			_ = response.Body.Close()
@@ -88,14 +89,5 @@ func TestAServerIsWatchedCutAndStartedAgain(t *testing.T) {
 	}
 	if server.Origin() != origin {
 		t.Errorf("it moved from %s to %s", origin, server.Origin())
-	}
-}
-
-func eventually(t *testing.T, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("what was waited for does not come")
-		}
 	}
 }

@@ -40,5 +40,6 @@ createInterface({ input: process.stdin })
   .on("line", (order) => {
     if (order === "cut") for (const stream of streams) stream.destroy();
     else process.emit("order", order);
+    console.log("did " + order);
   })
   .on("close", () => process.exit());

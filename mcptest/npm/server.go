@@ -23,9 +23,12 @@ import (
 const (
 	// startTime is how long a server may take until it listens.
 	startTime = 60 * time.Second
+	// orderTime is how long it may take over an order.
+	orderTime = 20 * time.Second
 	// The words that the preload's lines begin with.
 	listening = "listening on "
 	requested = "request "
+	did       = "did "
 )
 
 // preload runs before the script; see there.
@@ -53,6 +56,7 @@ type Server struct {
 type process struct {
 	command *exec.Cmd
 	orders  io.WriteCloser
+	done    chan string   // the orders that it has carried out
 	ended   chan struct{} // closed when it prints no more
 }
 
@@ -102,11 +106,20 @@ func (s *Server) Printed(line string) int {
 }
 
 // Order gives the script an order, which it takes as the event "order" of its
-// process.
+// process, and waits until the event's handlers have returned. What was printed and
+// what had arrived before is known from then on. Only the test's own goroutine gives
+// orders.
 func (s *Server) Order(order string) {
 	s.tb.Helper()
 	if _, err := io.WriteString(s.running.orders, order+"\n"); err != nil {
-		s.tb.Errorf("%s takes no orders: %v", s.script, err)
+		s.tb.Fatalf("%s takes no orders: %v", s.script, err)
+	}
+	select {
+	case <-s.running.done:
+	case <-s.running.ended:
+		s.tb.Fatalf("%s ended before it carried out %q", s.script, order)
+	case <-time.After(orderTime):
+		s.tb.Fatalf("%s does not carry out %q", s.script, order)
 	}
 }
 
@@ -151,9 +164,9 @@ func (s *Server) Start() {
 	if err := command.Start(); err != nil {
 		s.tb.Fatalf("node cannot be started: %v", err)
 	}
-	s.running = &process{command: command, orders: orders, ended: make(chan struct{})}
+	s.running = &process{command: command, orders: orders, done: make(chan string, 1), ended: make(chan struct{})}
 	origin := make(chan string, 1)
-	go s.read(stdout, origin, s.running.ended) // ends with the server, whose end of the pipe it reads
+	go s.read(stdout, origin, s.running) // ends with the server, whose end of the pipe it reads
 	select {
 	case at := <-origin:
 		s.mu.Lock()
@@ -167,8 +180,8 @@ func (s *Server) Start() {
 }
 
 // read takes what the server prints.
-func (s *Server) read(stdout io.Reader, origin chan<- string, ended chan<- struct{}) {
-	defer close(ended)
+func (s *Server) read(stdout io.Reader, origin chan<- string, life *process) {
+	defer close(life.ended)
 	lines := bufio.NewReader(stdout)
 	for {
 		line, err := lines.ReadString('\n')
@@ -177,6 +190,8 @@ func (s *Server) read(stdout io.Reader, origin chan<- string, ended chan<- struc
 			origin <- at
 		} else if told, found := strings.CutPrefix(line, requested); found {
 			s.take(told)
+		} else if order, found := strings.CutPrefix(line, did); found {
+			life.done <- order
 		} else if line != "" {
 			s.output.add(line + "\n")
 			s.mu.Lock()
