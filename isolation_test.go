@@ -2,6 +2,7 @@ package psych_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -361,5 +362,46 @@ func TestASecureServerIsReachedUnderTheAuthoritiesThatAreBelieved(t *testing.T) 
 		if one.Proto != "HTTP/2.0" {
 			t.Errorf("%s came over %s", one.Method, one.Proto)
 		}
+	}
+}
+
+// A runtime that is closed has told each server that its sessions are over, so that
+// a program which ends next leaves none behind.
+func TestAClosedRuntimeHasEndedItsSessions(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.Delete, mcptest.Delay(200*time.Millisecond))
+	port := play(ask(call("a", "crm__find", `{}`)))
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}, Model: psych.UseModel(port)})
+	if _, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	own := agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), Session: spec.SessionRun})
+	if _, err := runtime.Start(t.Context(), acme, own, "go"); err != nil {
+		t.Fatal(err)
+	}
+	server.WaitFor(mcptest.CallOf("find"), 1)
+	if err := runtime.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	opened, ended := server.Requests("initialize"), server.Requests(mcptest.Delete)
+	if len(opened) != 2 || len(ended) != 2 || ended[0].Session() == ended[1].Session() {
+		t.Errorf("of %d sessions, %d were ended", len(opened), len(ended))
+	}
+}
+
+func TestClosingWaitsForAServerNoLongerThanItIsAskedTo(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.Delete, mcptest.Hang())
+	runtime, err := psych.New(psych.Options{MCP: &psych.MCP{}, Egress: loopback})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := runtime.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }

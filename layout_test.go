@@ -65,8 +65,10 @@ var arrows = map[string][]string{
 	"conformance": {},
 
 	"mcptest":            {},
-	"mcptest/npm":        {},
+	"mcptest/npm":        {"mcptest"},
 	"mcptest/everything": {"mcptest/npm"},
+	"mcptest/typescript": {"mcptest/npm"},
+	"interop":            {},
 }
 
 // listed is a package as "go list" tells of it.

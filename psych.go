@@ -2,6 +2,7 @@ package psych
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -159,8 +160,9 @@ func (r *Runtime) SetTenants(tenants map[string]Tenant) error {
 // next answer on. It fails outside 1 KiB to 1 GiB.
 func (r *Runtime) SetMaxResponseBytes(limit int64) error { return r.egress.SetMaxResponseBytes(limit) }
 
-// Close cancels all Runs, waits for their ends to be recorded or for ctx, then
-// closes all connections. A closed runtime starts nothing more.
+// Close cancels all Runs and waits for their ends to be recorded, then closes all
+// connections and waits until their servers have been told; for both no longer than
+// until ctx ends, which is its error. A closed runtime starts nothing more.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	already := r.closed
@@ -170,25 +172,31 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return nil
 	}
 	r.system.Root.Send(r.runs, run.CancelAll{})
-	ended := make(chan struct{})
-	go func() {
-		r.active.Wait()
-		close(ended)
-	}()
-	var err error
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err := await(ctx, &r.active)
 	for _, top := range []*actor.PID{r.runs, r.pool} {
 		if top != nil {
 			_ = r.system.Root.StopFuture(top).Wait()
 		}
 	}
 	r.system.Shutdown()
+	err = errors.Join(err, await(ctx, &r.targets.sessions))
 	r.egress.Close()
 	return err
+}
+
+// await waits until what is counted has ended, or for ctx.
+func await(ctx context.Context, counted *sync.WaitGroup) error {
+	ended := make(chan struct{})
+	go func() {
+		counted.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func tenantPolicies(tenants map[string]Tenant) map[string]egress.Policy {

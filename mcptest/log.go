@@ -63,7 +63,8 @@ func (r Request) Token() string {
 // Session is the request's Mcp-Session-Id; "" for none.
 func (r Request) Session() string { return r.Header.Get(sessionHeader) }
 
-func (r Request) about(what string) bool {
+// About reports whether the request is about one thing; see [Any] and what follows it.
+func (r Request) About(what string) bool {
 	switch what {
 	case Any:
 		return true
@@ -85,7 +86,8 @@ func (r Request) about(what string) bool {
 // isRequest reports whether the body is a JSON-RPC request, which wants an answer.
 func (r Request) isRequest() bool { return r.Method != "" && len(r.ID) > 0 }
 
-func newRequest(hr *http.Request, body []byte) Request {
+// NewRequest reads one HTTP request, whose body has been read already.
+func NewRequest(hr *http.Request, body []byte) Request {
 	r := Request{
 		At: time.Now(), HTTPMethod: hr.Method, Proto: hr.Proto, From: hr.RemoteAddr, Path: hr.URL.RequestURI(), Header: hr.Header.Clone(), Body: body,
 	}
@@ -135,7 +137,7 @@ func (s *Server) Requests(what string) []Request {
 func (s *Server) requests(what string) []Request {
 	var found []Request
 	for _, r := range s.log {
-		if r.about(what) {
+		if r.About(what) {
 			found = append(found, r)
 		}
 	}

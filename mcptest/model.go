@@ -101,7 +101,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	request := ModelRequest{Request: newRequest(hr, body)}
+	request := ModelRequest{Request: NewRequest(hr, body)}
 	invalid := request.parse(body)
 	answer := m.take(request)
 	switch {

@@ -217,7 +217,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	x := &Exchange{Request: newRequest(hr, body), http: hr, writer: w, server: s}
+	x := &Exchange{Request: NewRequest(hr, body), http: hr, writer: w, server: s}
 	x.Request.lost = s.isLost(x.Request)
 	behaviour := s.behaviour(x.Request)
 	s.record(x.Request)

@@ -140,7 +140,7 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 		select {
 		case f := <-waiting:
 			if posted != nil {
-				h.linger(posted)
+				h.outlast(posted)
 			}
 			if f.fault != nil {
 				return Reply{}, f.fault
@@ -159,9 +159,9 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 	}
 }
 
-// linger lets a POST end whose reply has come already, so that its connection can
-// serve again.
-func (h *httpSSE) linger(posted <-chan *Fault) {
+// outlast lets a POST end whose reply has come, so that its connection can serve
+// again.
+func (h *httpSSE) outlast(posted <-chan *Fault) {
 	select {
 	case late := <-posted:
 		if late != nil {
