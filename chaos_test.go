@@ -247,7 +247,7 @@ func (w *world) closeInTheMidst(t *testing.T) {
 			judging.Go(func() { w.judgeRun(run, brief) })
 		}
 	}
-	w.modern.WaitFor("tools/call", before+len(w.scopes)/2)
+	patiently(t, "calls are under way", func() bool { return len(w.modern.Requests("tools/call")) >= before+5 })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := w.runtime.Close(ctx); err != nil {

@@ -3,6 +3,7 @@ package mcpwire_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -69,6 +70,43 @@ func TestAnOddAnswerToTheProbeMeansAnOlderServer(t *testing.T) {
 				}
 				if got := p.seen("echo")[0].Header.Get("Mcp-Protocol-Version"); got != version {
 					t.Errorf("a call of revision %q", got)
+				}
+			})
+		}
+	}
+}
+
+// A modern server whose first answer is lost, or is a gateway's, is not taken for one
+// that speaks no revision of ours: it is asked again, and told of as it is.
+func TestAModernServerWhoseAnswerToTheProbeIsLost(t *testing.T) {
+	for name, fault := range map[string]behaviour{
+		"a reset": func(w http.ResponseWriter, _ *request) { cut(w, "") },
+		"502":     raw(502, "text/html", "<p>"), "503": raw(503, "-", ""), "429": raw(429, "-", ""), "404": raw(404, "-", ""),
+		"garbage": raw(200, "application/json", "{"), "a page": raw(200, "text/html", "<html>"), "202": raw(202, "-", ""),
+	} {
+		for _, lasts := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, for ever: %t", name, lasts), func(t *testing.T) {
+				t.Parallel()
+				p := newPeer(t, modern)
+				p.does("initialize", raw(400, "application/json",
+					`{"jsonrpc":"2.0","id":$ID,"error":{"code":-32022,"message":"Unsupported","data":{"supported":["2026-07-28"]}}}`))
+				p.does("server/discover", func(w http.ResponseWriter, r *request) {
+					if lasts || len(p.seen("server/discover")) == 1 {
+						fault(w, r)
+						return
+					}
+					p.standard(w, r)
+				})
+				if !lasts {
+					connect(t, p)
+					return
+				}
+				_, err := mcpwire.Connect(t.Context(), options(t, p.URL), "")
+				if kind := failure.KindOf(err); kind != failure.KindMcpServerUnreachable && kind != failure.KindMcpProtocolError {
+					t.Errorf("%s: %v", kind, err)
+				}
+				if asked := len(p.seen("server/discover")); asked != 2 {
+					t.Errorf("it was asked %d times", asked)
 				}
 			})
 		}

@@ -57,6 +57,13 @@ func (e *ServerError) modernCode() int64 {
 	return 0
 }
 
+// asksForModern says that the server wants a modern revision which is spoken here.
+func (e *ServerError) asksForModern() bool {
+	return e.modernCode() == codeUnsupportedVersion && slices.ContainsFunc(supported(e.Data), func(version string) bool {
+		return version >= version20260728 && speaks(version)
+	})
+}
+
 func (e *ServerError) hasData(member string) bool {
 	found := false
 	err := eachMember(e.Data, func(name, value []byte) {
@@ -98,13 +105,22 @@ func capabilities(data []byte) string {
 }
 
 func revisions(data []byte) string {
+	spoken := supported(data)
+	if len(spoken) == 0 {
+		return ""
+	}
+	return "; it speaks " + excerpt(strings.Join(spoken, ", "))
+}
+
+// supported is the revisions in an error's data; none where it does not say.
+func supported(data []byte) []string {
 	var wire struct {
 		Supported []string `json:"supported"`
 	}
-	if json.Unmarshal(data, &wire) != nil || len(wire.Supported) == 0 {
-		return ""
+	if json.Unmarshal(data, &wire) != nil {
+		return nil
 	}
-	return "; it speaks " + excerpt(strings.Join(wire.Supported, ", "))
+	return wire.Supported
 }
 
 // longestErrorBody bounds, in bytes, what is read of the body of a status that is

@@ -141,10 +141,14 @@ func (t *transport) initialize(m *Message) (Reply, *Fault) {
 	return reply, fault
 }
 
-// hasty reports whether the probe was given up before a server answered it which
-// then refused to open a session: one of 2026-07-28 that was slow.
+// hasty reports whether the probe was given up on a server which then refused to
+// open a session: one of 2026-07-28 that was slow, or whose answer was lost or
+// another's on the way.
 func (t *transport) hasty() bool {
-	return t.probe != nil && t.probe.Class == ClassTimeout && t.refuse != nil && t.refuse.Server != nil
+	if t.probe == nil || t.refuse == nil || t.refuse.Server == nil {
+		return false
+	}
+	return t.probe.Class == ClassTimeout || t.probe.Server == nil && t.refuse.Server.asksForModern()
 }
 
 // verdict is why the negotiation failed, told by the fault that says most.
