@@ -43,7 +43,8 @@ var arrows = map[string][]string{
 	"egress":   {"failure"},
 
 	"journal/memory": {"failure", "journal"},
-	"model/openai":   {"failure", "model", "secret"},
+	"model/endpoint": {"failure", "model", "secret"},
+	"model/openai":   {"model", "model/endpoint", "secret"},
 	"model/scripted": {"document", "failure", "model"},
 
 	"mcpwire":             {"failure", "mcpwire/bounded", "mcpwire/eventstream", "messages", "narrow", "secret"},
