@@ -34,6 +34,10 @@ proto: ## generate the protobuf code again
 proto-check: ## compare the protobuf code with its source
 	tools/proto/check
 
+.PHONY: conformance
+conformance: peers ## have the official suite play every scenario that a client must pass
+	go test -count=1 -v ./conformance
+
 .PHONY: bench
 bench: ## measure
 	go test -run '^$$' -bench . -benchmem ./bench/...

@@ -2,6 +2,7 @@ package psych_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -112,6 +113,28 @@ func TestARotatedSecretIsANewConnection(t *testing.T) {
 	}
 	if connections, err := runtime.Connections(t.Context(), "acme"); err != nil || len(connections) != 2 {
 		t.Errorf("there are %d connections (%v)", len(connections), err)
+	}
+}
+
+// A Run's own session is in another connection after a rotation. None of them may
+// outlive the Run, and none of the connections either.
+func TestARunGivesUpItsOwnSessionsOfEveryKeyThatItHad(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)),
+		mcptest.Authenticate(func(token string) ([]mcptest.Tool, bool) { return nil, token != "" }))
+	credential := &rotating{value: "0"}
+	port := play(ask(call("a", "crm__find", `{}`)), ask(call("b", "crm__find", `{}`)), ask(call("c", "crm__find", `{}`)), say("done"))
+	port.before = func(turn int) { credential.set(fmt.Sprint(turn)) }
+	runtime := start(t, psych.Options{MCP: &psych.MCP{Secrets: credential, IdleClose: time.Second}, Model: psych.UseModel(port)})
+	got := runAgent(t, runtime, agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), Credential: "key", Session: spec.SessionRun}))
+	if got.end.State != journal.StateCompleted {
+		t.Fatalf("the run ended %+v", got.end)
+	}
+	waitFor(t, func() bool {
+		connections, err := runtime.Connections(t.Context(), "acme")
+		return err == nil && len(connections) == 0
+	})
+	if opened := len(server.Requests("initialize")); opened < 3 {
+		t.Errorf("%d sessions were opened", opened)
 	}
 }
 
@@ -320,5 +343,65 @@ func TestANewServerThatIsSlowToBeginIsWaitedFor(t *testing.T) {
 	hasty := start(t, psych.Options{MCP: &psych.MCP{ConnectTimeout: 400 * time.Millisecond}})
 	if _, err := hasty.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); failure.KindOf(err) != failure.KindMcpServerUnreachable {
 		t.Errorf("a server that never answers: %s: %v", failure.KindOf(err), err)
+	}
+}
+
+func TestASecureServerIsReachedUnderTheAuthoritiesThatAreBelieved(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.TLS(), mcptest.Tools(tool("find", nil)))
+	strict := start(t, psych.Options{MCP: &psych.MCP{}})
+	if _, err := strict.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); failure.KindOf(err) != failure.KindMcpServerUnreachable ||
+		!strings.Contains(err.Error(), "its certificate is of an unknown authority") {
+		t.Errorf("under the system's authorities: %v", err)
+	}
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}, RootCAs: mcptest.RootCAs()})
+	report, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()})
+	if err != nil || len(report.Tools) != 1 {
+		t.Fatalf("the probe found %+v (%v)", report, err)
+	}
+	for _, one := range server.Requests(mcptest.Any) {
+		if one.Proto != "HTTP/2.0" {
+			t.Errorf("%s came over %s", one.Method, one.Proto)
+		}
+	}
+}
+
+// A runtime that is closed has told each server that its sessions are over, so that
+// a program which ends next leaves none behind.
+func TestAClosedRuntimeHasEndedItsSessions(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.Delete, mcptest.Delay(200*time.Millisecond))
+	port := play(ask(call("a", "crm__find", `{}`)))
+	runtime := start(t, psych.Options{MCP: &psych.MCP{}, Model: psych.UseModel(port)})
+	if _, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	own := agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), Session: spec.SessionRun})
+	if _, err := runtime.Start(t.Context(), acme, own, "go"); err != nil {
+		t.Fatal(err)
+	}
+	server.WaitFor(mcptest.CallOf("find"), 1)
+	if err := runtime.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	opened, ended := server.Requests("initialize"), server.Requests(mcptest.Delete)
+	if len(opened) != 2 || len(ended) != 2 || ended[0].Session() == ended[1].Session() {
+		t.Errorf("of %d sessions, %d were ended", len(opened), len(ended))
+	}
+}
+
+func TestClosingWaitsForAServerNoLongerThanItIsAskedTo(t *testing.T) {
+	server := mcptest.NewServer(t, mcptest.Legacy("2025-11-25"), mcptest.Tools(tool("find", nil)))
+	server.On(mcptest.Delete, mcptest.Hang())
+	runtime, err := psych.New(psych.Options{MCP: &psych.MCP{}, Egress: loopback})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runtime.Probe(t.Context(), acme, psych.ProbeTarget{URL: server.URL()}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := runtime.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
 	}
 }

@@ -64,10 +64,13 @@ var arrows = map[string][]string{
 	"":            {wires},
 	"cmd/runtime": {"", wires},
 	"bench":       {},
+	"conformance": {},
 
 	"mcptest":            {},
-	"mcptest/npm":        {},
+	"mcptest/npm":        {"mcptest"},
 	"mcptest/everything": {"mcptest/npm"},
+	"mcptest/typescript": {"mcptest/npm"},
+	"interop":            {},
 }
 
 // listed is a package as "go list" tells of it.

@@ -1,8 +1,10 @@
 package psych
 
 import (
+	"crypto/x509"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/zap"
 
 	"github.com/psych-systems/psych-go/approval"
@@ -28,6 +30,9 @@ type Options struct {
 	// Egress is what the process may reach; its zero value is public addresses
 	// over https.
 	Egress egress.Policy
+	// RootCAs are the authorities whose certificates are believed, of servers and
+	// of the model's endpoint; nil is the system's.
+	RootCAs *x509.CertPool
 	// Approvals decides which calls are held back. Its zero value holds every call
 	// of a tool that writes or destroys; nobody can approve yet, so a call that is
 	// held is refused.
@@ -39,6 +44,13 @@ type Options struct {
 	Store journal.Store
 	// Logger is told what operators need; nil logs nothing.
 	Logger *zap.Logger
+	// middleware is how this package's own tests have actors fail.
+	middleware middleware
+}
+
+// middleware is around the Receive of actors, by their kind.
+type middleware struct {
+	pool, connection, catalog, run []actor.ReceiverMiddleware
 }
 
 // MCP is what connections are made from. Its zero value is usable: no

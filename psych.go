@@ -2,6 +2,7 @@ package psych
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -66,7 +67,7 @@ func New(options Options) (*Runtime, error) {
 	}
 	r.egress, err = egress.New(egress.Options{
 		Policy: options.Egress, Tenants: tenantPolicies(options.Tenants),
-		MaxResponseBytes: mcp.MaxResponseBytes, Logger: options.Logger,
+		MaxResponseBytes: mcp.MaxResponseBytes, RootCAs: options.RootCAs, Logger: options.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -94,13 +95,14 @@ func (r *Runtime) spawn(mcp MCP, port model.Port) {
 	if r.options.MCP != nil {
 		r.pool = r.system.Root.Spawn(pool.Props(pool.Deps{
 			Connection:     func(key messages.PoolKey) *actor.Props { return r.connection(mcp, key) },
-			MaxConnections: mcp.MaxConnections, Logger: r.options.Logger,
+			MaxConnections: mcp.MaxConnections, Logger: r.options.Logger, Middleware: r.options.middleware.pool,
 		}))
 	}
 	r.runs = r.system.Root.Spawn(run.SupervisorProps(run.Deps{
 		Model: port, Store: r.store, Pool: r.pool, Targets: r.targets, Hosts: r.hosts, Planes: r.planes,
 		Approvals: r.options.Approvals, BudgetChars: mcp.BudgetChars,
 		TrustAnnotations: r.options.TrustAnnotations, CallTimeout: mcp.CallTimeout, Clock: time.Now, Logger: r.options.Logger,
+		Middleware: r.options.middleware.run,
 	}))
 }
 
@@ -110,10 +112,11 @@ func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
 		Catalog: func(source connection.Source) *actor.Props {
 			return catalog.Props(catalog.Deps{
 				Source: source, TTL: mcp.CatalogueTTL, FetchTimeout: mcp.ConnectTimeout, Logger: r.options.Logger,
+				Middleware: r.options.middleware.catalog,
 			})
 		},
 		ConnectTimeout: mcp.ConnectTimeout, IdleClose: mcp.IdleClose,
-		Logger: r.options.Logger,
+		Logger: r.options.Logger, Middleware: r.options.middleware.connection,
 	})
 }
 
@@ -157,8 +160,9 @@ func (r *Runtime) SetTenants(tenants map[string]Tenant) error {
 // next answer on. It fails outside 1 KiB to 1 GiB.
 func (r *Runtime) SetMaxResponseBytes(limit int64) error { return r.egress.SetMaxResponseBytes(limit) }
 
-// Close cancels all Runs, waits for their ends to be recorded or for ctx, then
-// closes all connections. A closed runtime starts nothing more.
+// Close cancels all Runs and waits for their ends to be recorded, then closes all
+// connections and waits until their servers have been told; for both no longer than
+// until ctx ends, which is its error. A closed runtime starts nothing more.
 func (r *Runtime) Close(ctx context.Context) error {
 	r.mu.Lock()
 	already := r.closed
@@ -168,25 +172,31 @@ func (r *Runtime) Close(ctx context.Context) error {
 		return nil
 	}
 	r.system.Root.Send(r.runs, run.CancelAll{})
-	ended := make(chan struct{})
-	go func() {
-		r.active.Wait()
-		close(ended)
-	}()
-	var err error
-	select {
-	case <-ended:
-	case <-ctx.Done():
-		err = ctx.Err()
-	}
+	err := await(ctx, &r.active)
 	for _, top := range []*actor.PID{r.runs, r.pool} {
 		if top != nil {
 			_ = r.system.Root.StopFuture(top).Wait()
 		}
 	}
 	r.system.Shutdown()
+	err = errors.Join(err, await(ctx, &r.targets.sessions))
 	r.egress.Close()
 	return err
+}
+
+// await waits until what is counted has ended, or for ctx.
+func await(ctx context.Context, counted *sync.WaitGroup) error {
+	ended := make(chan struct{})
+	go func() {
+		counted.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func tenantPolicies(tenants map[string]Tenant) map[string]egress.Policy {

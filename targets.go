@@ -3,6 +3,7 @@ package psych
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -25,6 +26,11 @@ type targets struct {
 	// revisions is what servers negotiated before, so that an old one is not asked
 	// for the newest again at each connect.
 	revisions revisions
+	// lists is the tool lists that servers call public, once each.
+	lists mcpwire.ToolLists
+	// sessions counts those that are being opened or stand open, or whose end the
+	// server is being told.
+	sessions sync.WaitGroup
 }
 
 // Target implements [run.Targets].
@@ -71,6 +77,28 @@ func (t *targets) find(ctx context.Context, scope messages.Scope, alias, url str
 
 // Dial implements [connection.Dialer].
 func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection.Session, error) {
+	t.sessions.Add(1)
+	session, err := t.dial(ctx, target)
+	if err != nil {
+		t.sessions.Done()
+		return nil, err
+	}
+	return &countedSession{Session: session, closed: t.sessions.Done}, nil
+}
+
+// countedSession is a session that counts until it is closed, which happens once.
+type countedSession struct {
+	connection.Session
+	closed func()
+}
+
+// Close implements [connection.Session].
+func (s *countedSession) Close() {
+	defer s.closed()
+	s.Session.Close()
+}
+
+func (t *targets) dial(ctx context.Context, target *messages.Target) (*mcpwire.Session, error) {
 	key, err := messages.PoolKeyOf(target.GetKey())
 	if err != nil {
 		return nil, err
@@ -79,7 +107,7 @@ func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection
 		URL: key.URL(), Transport: key.Transport(), Server: target.GetServer(),
 		Client: t.egress.Client(key.Scope().Tenant), Authorize: t.authorize(key),
 		MaxResponseBytes: t.egress.MaxResponseBytes, Logger: t.logger,
-		KnownVersion: t.revisions.of(key),
+		Lists: &t.lists, KnownVersion: t.revisions.of(key),
 	}, target.GetCredential())
 	if err != nil {
 		return nil, err

@@ -56,7 +56,7 @@ func (s *Server) refuseSession(x *Exchange) (refusal reply, refused bool) {
 
 // openLegacy opens the stream of a session, or resumes one that was cut.
 func (s *Server) openLegacy(r Request) reply {
-	if r.about(Resume) {
+	if r.About(Resume) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		message, known := s.kept[r.Header.Get("Last-Event-ID")]

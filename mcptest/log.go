@@ -33,6 +33,9 @@ func CallOf(tool string) string { return "tools/call " + tool }
 type Request struct {
 	At         time.Time
 	HTTPMethod string
+	// Proto is the protocol that carried it, such as "HTTP/2.0", and From the
+	// client's end of its connection.
+	Proto, From string
 	// Path is the request's path, with its query.
 	Path   string
 	Header http.Header
@@ -60,7 +63,8 @@ func (r Request) Token() string {
 // Session is the request's Mcp-Session-Id; "" for none.
 func (r Request) Session() string { return r.Header.Get(sessionHeader) }
 
-func (r Request) about(what string) bool {
+// About reports whether the request is about one thing; see [Any] and what follows it.
+func (r Request) About(what string) bool {
 	switch what {
 	case Any:
 		return true
@@ -82,9 +86,10 @@ func (r Request) about(what string) bool {
 // isRequest reports whether the body is a JSON-RPC request, which wants an answer.
 func (r Request) isRequest() bool { return r.Method != "" && len(r.ID) > 0 }
 
-func newRequest(hr *http.Request, body []byte) Request {
+// NewRequest reads one HTTP request, whose body has been read already.
+func NewRequest(hr *http.Request, body []byte) Request {
 	r := Request{
-		At: time.Now(), HTTPMethod: hr.Method, Path: hr.URL.RequestURI(), Header: hr.Header.Clone(), Body: body,
+		At: time.Now(), HTTPMethod: hr.Method, Proto: hr.Proto, From: hr.RemoteAddr, Path: hr.URL.RequestURI(), Header: hr.Header.Clone(), Body: body,
 	}
 	var message struct {
 		Method string          `json:"method"`
@@ -132,7 +137,7 @@ func (s *Server) Requests(what string) []Request {
 func (s *Server) requests(what string) []Request {
 	var found []Request
 	for _, r := range s.log {
-		if r.about(what) {
+		if r.About(what) {
 			found = append(found, r)
 		}
 	}

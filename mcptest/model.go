@@ -37,7 +37,7 @@ func NewModel(tb testing.TB, answers ...ModelAnswer) *Model {
 		tb.Fatalf("mcptest: the model cannot listen: %v", err)
 	}
 	m := &Model{tb: tb, address: listener.Addr().String(), answers: answers, changed: make(chan struct{})}
-	tb.Cleanup(serve(listener, m).stop)
+	tb.Cleanup(serve(listener, m, nil).stop)
 	return m
 }
 
@@ -104,7 +104,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	request := ModelRequest{Request: newRequest(hr, body)}
+	request := ModelRequest{Request: NewRequest(hr, body)}
 	spoken, known := apis[hr.URL.Path]
 	if !known {
 		spoken = chatCompletions{}

@@ -20,6 +20,7 @@ type settings struct {
 	legacy       string // a revision with Streamable HTTP; "" for none
 	sse          bool
 	stateless    bool
+	tls          bool
 	eventStream  bool
 	listChanged  bool
 	instructions string

@@ -68,7 +68,7 @@ func (s *Server) behaviour(r Request) Behaviour {
 	defer s.mu.Unlock()
 	for _, what := range []string{LostSession, CallOf(r.Tool), Resume, Response, r.Method, r.HTTPMethod, Any} {
 		script := s.scripts[what]
-		if len(script) == 0 || !r.about(what) {
+		if len(script) == 0 || !r.About(what) {
 			continue
 		}
 		next := script[0]

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // Server is an MCP tool server on a loopback socket. Its methods are safe for
@@ -56,7 +59,7 @@ func NewServer(tb testing.TB, options ...Option) *Server {
 		sessions: make(map[string]bool),
 		kept:     make(map[string]string),
 	}
-	s.running = serve(listener, s)
+	s.running = s.serve(listener)
 	tb.Cleanup(s.Stop)
 	return s
 }
@@ -71,7 +74,19 @@ func (s *Server) URL() string {
 }
 
 // Origin is the server's scheme, host and port.
-func (s *Server) Origin() string { return "http://" + s.address }
+func (s *Server) Origin() string {
+	if s.tls {
+		return "https://" + s.address
+	}
+	return "http://" + s.address
+}
+
+func (s *Server) serve(listener net.Listener) *process {
+	if s.tls {
+		return serve(listener, s, secure())
+	}
+	return serve(listener, s, nil)
+}
 
 // Start starts a server that [Server.Stop] stopped, at its old address, with
 // no session left.
@@ -84,7 +99,7 @@ func (s *Server) Start() {
 	if err != nil {
 		s.tb.Fatalf("mcptest: the server cannot listen: %v", err)
 	}
-	s.running = serve(listener, s)
+	s.running = s.serve(listener)
 }
 
 // listen opens a socket again. Its port may be lent to an outgoing connection of
@@ -147,8 +162,8 @@ func (s *Server) currentTools() []Tool {
 	return s.tools
 }
 
-// serve starts a process on a listener.
-func serve(listener net.Listener, handler http.Handler) *process {
+// serve starts a process on a listener; nil for cleartext.
+func serve(listener net.Listener, handler http.Handler, secured *tls.Config) *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{cancel: cancel}
 	p.http = &http.Server{
@@ -164,7 +179,13 @@ func serve(listener net.Listener, handler http.Handler) *process {
 			}
 		},
 	}
-	p.work.Go(func() { _ = p.http.Serve(listener) })
+	if secured == nil {
+		p.work.Go(func() { _ = p.http.Serve(listener) })
+		return p
+	}
+	p.http.TLSConfig = secured
+	p.http.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){http2.NextProtoTLS: serveHTTP2}
+	p.work.Go(func() { _ = p.http.ServeTLS(listener, "", "") })
 	return p
 }
 
@@ -196,7 +217,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	x := &Exchange{Request: newRequest(hr, body), http: hr, writer: w, server: s}
+	x := &Exchange{Request: NewRequest(hr, body), http: hr, writer: w, server: s}
 	x.Request.lost = s.isLost(x.Request)
 	behaviour := s.behaviour(x.Request)
 	s.record(x.Request)

@@ -214,3 +214,47 @@ func TestAHostRecordsWhoFollows(t *testing.T) {
 		t.Errorf("the host saw %+v", got)
 	}
 }
+
+func TestAHostServesAHandlerOverSeveralLives(t *testing.T) {
+	released := make(chan struct{})
+	host := mcptest.NewHost(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet {
+			w.WriteHeader(http.StatusOK)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+			released <- struct{}{}
+			return
+		}
+		_, _ = io.Copy(w, r.Body)
+	}))
+	url := host.URL()
+	for life := 1; life <= 2; life++ {
+		stream, err := http.Get(url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.Post(url, "text/plain", strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "hello" {
+			t.Errorf("it answers %q (%v)", body, err)
+		}
+		_ = answer.Body.Close()
+		host.CutStreams()
+		<-released
+		if _, err := io.ReadAll(stream.Body); err == nil {
+			t.Error("the stream was not cut")
+		}
+		_ = stream.Body.Close()
+		host.Stop()
+		if response, err := http.Get(url); err == nil {
+			_ = response.Body.Close()
+			t.Error("it answers when it is stopped")
+		}
+		host.Start()
+	}
+	if host.URL() != url || len(host.Requests()) != 4 {
+		t.Errorf("it is at %s, with %d requests", host.URL(), len(host.Requests()))
+	}
+}

@@ -75,15 +75,22 @@ func (h *httpSSE) open(credential string) (*eventstream.Reader, io.Closer, *Faul
 	return events, response.Body, nil
 }
 
-// findEndpoint reads the first event. The address it names has to be on the
-// origin of the stream: the credential belongs to no other.
+// findEndpoint reads on to the event that names the address for messages; what a
+// server sends ahead of it to keep the stream alive means nothing. The address has
+// to be on the origin of the stream: the credential belongs to no other.
 func (h *httpSSE) findEndpoint(events *eventstream.Reader) *Fault {
-	event, err := events.Next()
-	if err != nil {
-		return h.stream.outage(err)
+	var event eventstream.Event
+	for event.Name != "endpoint" {
+		var err error
+		if event, err = events.Next(); err != nil {
+			return h.stream.outage(err)
+		}
+		if event.Name == "" && len(event.Data) > 0 {
+			return h.malformed("began its stream without naming an endpoint", nil)
+		}
 	}
-	if event.Name != "endpoint" {
-		return h.malformed("began its stream without naming an endpoint", nil)
+	if len(bytes.TrimSpace(event.Data)) == 0 {
+		return h.malformed("named an empty endpoint", nil)
 	}
 	endpoint, err := h.target.Parse(string(bytes.TrimSpace(event.Data)))
 	if err != nil {
@@ -132,12 +139,8 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 	for {
 		select {
 		case f := <-waiting:
-			select { // let the POST end, so that its connection can serve again
-			case late := <-posted:
-				if late != nil {
-					h.Logger.Debug("a message was refused after its reply had come", zap.String("server", h.Server), zap.Error(late))
-				}
-			case <-time.After(linger):
+			if posted != nil {
+				h.outlast(posted)
 			}
 			if f.fault != nil {
 				return Reply{}, f.fault
@@ -153,6 +156,18 @@ func (h *httpSSE) await(ctx context.Context, sent *atomic.Bool, waiting <-chan f
 		case <-h.gone:
 			return Reply{}, h.lost(h.loss, sent.Load())
 		}
+	}
+}
+
+// outlast lets a POST end whose reply has come, so that its connection can serve
+// again.
+func (h *httpSSE) outlast(posted <-chan *Fault) {
+	select {
+	case late := <-posted:
+		if late != nil {
+			h.Logger.Debug("a message was refused after its reply had come", zap.String("server", h.Server), zap.Error(late))
+		}
+	case <-time.After(linger):
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 type ssePeer struct {
 	*httptest.Server
 	endpoint string
+	preface  string // ahead of the endpoint
 	say      chan *string
 	on       map[string]func(id string) string // by tool: what to say; "" is nothing
 	post     func(w http.ResponseWriter, method string) bool
@@ -60,7 +61,7 @@ func (p *ssePeer) heard(what string) int {
 func (p *ssePeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		w.Header().Set("Content-Type", "text/event-stream")
-		_, _ = fmt.Fprintf(w, "event: endpoint\ndata: %s\n\n", p.endpoint)
+		_, _ = fmt.Fprintf(w, "%sevent: endpoint\ndata: %s\n\n", p.preface, p.endpoint)
 		for {
 			_ = http.NewResponseController(w).Flush()
 			select {
@@ -161,6 +162,18 @@ func TestAFaultOnTheStreamCostsItsOwnCall(t *testing.T) {
 		}},
 		{fault{name: "too large", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
 			return `data: {"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\n"
+		}},
+		{fault{name: "too large, its id at the end", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
+			return `data: {"result":{"content":"` + strings.Repeat("x", ceiling+10) + `","id":0},"jsonrpc":"2.0","id":` + id + " }\n\n"
+		}},
+		{fault{name: "too large, of no known id", text: "ok"}, func(id string) string {
+			return `data: {"result":"` + strings.Repeat("x", ceiling+10) + "\n\ndata: " + reply(id) + "\n\n"
+		}},
+		{fault{name: "too large, for somebody who is not there", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","id":987654,"result":"` + strings.Repeat("x", ceiling+10) + "\"}\n\ndata: " + reply(id) + "\n\n"
+		}},
+		{fault{name: "too large a notification", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","method":"notifications/message","params":"` + strings.Repeat("x", ceiling+10) + "\"}\n\ndata: " + reply(id) + "\n\n"
 		}},
 		{fault{name: "no answer", kind: failure.KindDeadlineExceeded, ran: true, deadline: true}, func(string) string { return "" }},
 		{fault{name: "400", kind: failure.KindMcpProtocolError}, nil},
@@ -280,6 +293,35 @@ func TestTheOneStreamTellsOfChangesAndAsks(t *testing.T) {
 	<-done
 }
 
+// What keeps a stream alive may come ahead of the endpoint.
+func TestAStreamMayBeginWithPings(t *testing.T) {
+	p := newSSEPeer(t)
+	p.preface = ": hi\n\nretry: 100\n\nevent: ping\ndata: 1\n\nid: 0\ndata\n\n"
+	if text, err := call(t.Context(), connectSSE(t, p), "echo"); err != nil || text != "ok" {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// An answer is handed over when it comes: nothing is waited for once the POST it
+// belongs to has ended, which it mostly does before.
+func TestAnAnswerOnTheStreamIsNotHeldBack(t *testing.T) {
+	p := newSSEPeer(t)
+	release := make(chan string)
+	p.on["late"] = func(id string) string { go func() { p.result(<-release, okResult) }(); release <- id; return "" }
+	s := connectSSE(t, p)
+	begun := time.Now()
+	const calls = 40
+	for range calls {
+		time.Sleep(time.Millisecond)
+		if _, err := call(t.Context(), s, "late"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if waited := time.Since(begun); waited > calls*100*time.Millisecond {
+		t.Errorf("%d calls took %s", calls, waited)
+	}
+}
+
 // The endpoint is on the stream's own origin, or there is no connection: no
 // request, and no credential, goes anywhere else.
 func TestTheEndpointStaysAtHome(t *testing.T) {
@@ -289,6 +331,7 @@ func TestTheEndpointStaysAtHome(t *testing.T) {
 	for name, endpoint := range map[string]string{
 		"another port": foreign.URL + "/messages", "another host": "http://elsewhere.invalid/", "https": "https://127.0.0.1/",
 		"without a scheme": "//elsewhere.invalid/m", "a user": "", "no address": "http://%zz", "a script": "javascript:alert(1)",
+		"nothing": " ", "a file": "file:///etc/passwd", "data": "data:,x",
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newSSEPeer(t)
@@ -324,6 +367,7 @@ func TestWhyThereIsNoStream(t *testing.T) {
 		"401":           {challenge, failure.KindMcpServerUnreachable, "wants OAuth"},
 		"404":           {raw(404, "-", ""), failure.KindMcpServerUnreachable, "404"},
 		"a page":        {raw(200, "text/html", "<html>"), failure.KindMcpProtocolError, "text/html"},
+		"only pings":    {events("event: ping\ndata: 1\n\nid: 1\nretry: 3\ndata\n\n"), failure.KindMcpServerUnreachable, "closed"},
 		"no endpoint":   {events("data: {}\n\n"), failure.KindMcpProtocolError, "endpoint"},
 		"an early end":  {events(""), failure.KindMcpServerUnreachable, "closed"},
 		"silence":       {func(w http.ResponseWriter, r *request) { events(": hi\n\n")(w, r); hangs(w, r) }, failure.KindMcpServerUnreachable, "the connection timed out"},
@@ -341,6 +385,50 @@ func TestWhyThereIsNoStream(t *testing.T) {
 				t.Fatalf("%s: %v", failure.KindOf(err), err)
 			}
 			speaksWell(t, err)
+		})
+	}
+}
+
+// A reply to a call that was given up is nobody's, whatever it looks like.
+func TestALateReplyOnTheStreamIsNobodys(t *testing.T) {
+	huge := strings.Repeat("x", ceiling+10)
+	for name, late := range map[string]func(id string) string{
+		"whole": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":` + okResult + `}` },
+		"an error": func(id string) string {
+			return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32603,"message":"x"}}`
+		},
+		"too large": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + huge + `"}}` },
+		"too large, a text id": func(id string) string {
+			return `{"jsonrpc":"2.0","id":"` + id + `","result":{"content":"` + huge + `"}}`
+		},
+		"too large, a fraction": func(id string) string {
+			return `{"jsonrpc":"2.0","id":` + id + `.0,"result":{"content":"` + huge + `"}}`
+		},
+		"a too large error": func(id string) string { return `{"jsonrpc":"2.0","id":` + id + `,"error":{"message":"` + huge + `"}}` },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSSEPeer(t)
+			ids := make(chan string, 1)
+			p.on["bad"] = func(id string) string { ids <- id; return "" }
+			s := connectSSE(t, p, func(o *mcpwire.Options) { o.MaxResponseBytes = func() int64 { return ceiling } })
+			ctx, cancel := context.WithCancel(t.Context())
+			givenUp := make(chan error, 1)
+			go func() { _, err := call(ctx, s, "bad"); givenUp <- err }()
+			id := <-ids
+			cancel()
+			if err := <-givenUp; failure.KindOf(err) != failure.KindCancelled {
+				t.Error(err)
+			}
+			p.tell("data: " + late(id) + "\n\n")
+			if text, err := call(t.Context(), s, "echo"); err != nil || text != "ok" {
+				t.Errorf("the next call: %q, %v", text, err)
+			}
+			select {
+			case <-s.Closed():
+				t.Error("the session is closed")
+			default:
+			}
 		})
 	}
 }

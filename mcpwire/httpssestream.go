@@ -3,6 +3,7 @@ package mcpwire
 import (
 	"context"
 	"io"
+	"regexp"
 
 	"go.uber.org/zap"
 
@@ -21,10 +22,7 @@ func (h *httpSSE) serve(events *eventstream.Reader, body io.Closer, credential s
 		}
 		switch {
 		case event.Oversize:
-			if !h.deliverTooLarge(event.Data) {
-				h.settleAll(h.tooLarge(h.ceiling(), nil))
-				return
-			}
+			h.deliverTooLarge(event.Data, event.End)
 		case event.Name == "endpoint" || len(event.Data) == 0:
 			// The address was settled once.
 		default:
@@ -81,16 +79,27 @@ func (h *httpSSE) deliver(m *inbound, f found) bool {
 	return false
 }
 
-// deliverTooLarge fails the request whose reply was read past. The beginning of
-// the reply has its id, as every known server writes it.
-func (h *httpSSE) deliverTooLarge(beginning []byte) bool {
+// idAtEnd finds the id of a message that was written with its id behind its result.
+var idAtEnd = regexp.MustCompile(`"id"\s*:\s*("[^"\\]*"|-?[0-9.]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
+
+// deliverTooLarge fails the request whose reply was read past. The reply's id is
+// at its beginning or at its end, as servers write it; of one without, only its
+// asker's patience tells.
+func (h *httpSSE) deliverTooLarge(beginning, end []byte) {
 	var m inbound
 	_ = eachMember(beginning, func(name, value []byte) {
 		if string(name) == "id" {
 			m.id = value
 		}
 	})
-	return m.addressed() && h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
+	if !m.addressed() {
+		if found := idAtEnd.FindSubmatch(end); found != nil {
+			m.id = found[1]
+		}
+	}
+	if !m.addressed() || !h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)}) {
+		h.Logger.Debug("a message beyond the ceiling was skipped", zap.String("server", h.Server))
+	}
 }
 
 // settleAll ends the session: every request under way gets the fault.

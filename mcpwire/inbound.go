@@ -3,6 +3,7 @@ package mcpwire
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strconv"
 )
 
@@ -38,12 +39,18 @@ func (m *inbound) reply() bool { return m.method == "" && (m.result != nil || m.
 // answers says whether the message's id is the given one. Servers that write our
 // number as a string or with a fraction mean it all the same.
 func (m *inbound) answers(id int64) bool {
+	got, ok := m.number()
+	return ok && got == id
+}
+
+// number is the message's id as the number that our ids are.
+func (m *inbound) number() (int64, bool) {
 	raw := bytes.Trim(m.id, `"`)
 	if got, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-		return got == id
+		return got, true
 	}
 	got, err := strconv.ParseFloat(string(raw), 64)
-	return err == nil && got == float64(id)
+	return int64(got), err == nil && got == math.Trunc(got) && math.Abs(got) <= largestInteger
 }
 
 // decodeInbound visits the messages of a JSON text: one, or the several of an

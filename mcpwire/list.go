@@ -20,8 +20,9 @@ const mostPages = 1000
 
 // ListTools fetches the server's tools, all pages in order. Where the raw tools
 // are those of previousEtag, nothing is parsed and the listing says unchanged. A
-// tool that cannot be used is logged and left out; its neighbours stay. The pages
-// of a listing share one response ceiling.
+// tool that cannot be used is logged and left out; its neighbours stay. One that
+// stands in two pages in the same words, as when the list moves between them, is
+// one tool. The pages of a listing share one response ceiling.
 //
 // It fails with failure.McpProtocolError, failure.McpResponseTooLarge,
 // failure.McpServerUnreachable or as Options.Authorize does.
@@ -32,31 +33,45 @@ func (s *Session) ListTools(ctx context.Context, credential, previousEtag string
 	}
 	listing := &messages.Listing{Etag: l.etag(), CacheScope: l.cacheScope, TtlMs: l.ttl}
 	listing.Unchanged = listing.Etag == previousEtag
-	if listing.Unchanged && s.bound(listing.Etag, l.pages) {
+	if listing.Unchanged && s.bound(listing.Etag, l) {
 		return listing, nil
 	}
-	tools, fault := s.readTools(listing.Etag, l.pages)
+	list, fault := s.readTools(listing.Etag, l)
 	if fault != nil {
 		return nil, fault
 	}
 	if !listing.Unchanged {
-		listing.Tools = tools
+		listing.Tools = list.tools
 	}
 	return listing, nil
 }
 
-// bound says that the table of header arguments is the one of these tools.
-func (s *Session) bound(etag string, pages [][]byte) bool {
-	if !s.modern || s.params.made(etag) {
+// bound says that the table of header arguments is the one of these tools, without
+// reading them.
+func (s *Session) bound(etag string, l *listing) bool {
+	if s.params.made(etag) || s.share(etag, l) != nil {
 		return true
 	}
-	for _, page := range pages {
-		if bytes.Contains(page, annotationName) {
+	for _, page := range l.pages {
+		if s.modern && bytes.Contains(page, annotationName) {
 			return false
 		}
 	}
-	s.params.set(etag, nil)
+	s.params.set(etag, nil, nil)
 	return true
+}
+
+// share uses the copy of a public list that another session has; nil when there
+// is none.
+func (s *Session) share(etag string, l *listing) *toolList {
+	if l.cacheScope != scopePublic {
+		return nil
+	}
+	list := s.options.Lists.find(listName{etag, s.modern})
+	if list != nil {
+		s.params.set(etag, list.bindings, list)
+	}
+	return list
 }
 
 // listing is what a fetch brought, undecoded.
@@ -156,6 +171,12 @@ func (l *listing) add(o *Options, result []byte) (next []byte, fault *Fault) {
 	return next, nil
 }
 
+// What a server says of who may be shown its answer; anything else says nothing.
+const (
+	scopePublic  = "public"
+	scopePrivate = "private"
+)
+
 // cache joins the caching hints of the pages: the list is fresh as long as its
 // most short-lived page, and as private as its most private one.
 func (l *listing) cache(first bool, ttl, scope []byte) {
@@ -167,24 +188,47 @@ func (l *listing) cache(first bool, ttl, scope []byte) {
 	}
 	text, _ := textOf(scope)
 	switch {
-	case text == "private" || l.cacheScope == "private":
-		l.cacheScope = "private"
-	case text == "public" && (first || l.cacheScope == "public"):
-		l.cacheScope = "public"
+	case text == scopePrivate || l.cacheScope == scopePrivate:
+		l.cacheScope = scopePrivate
+	case text == scopePublic && (first || l.cacheScope == scopePublic):
+		l.cacheScope = scopePublic
 	default:
 		l.cacheScope = ""
 	}
 }
 
-// readTools parses the pages and remembers which arguments go into headers.
-func (s *Session) readTools(etag string, pages [][]byte) ([]*messages.Tool, *Fault) {
-	var tools []*messages.Tool
-	bindings := make(map[string][]paramBinding)
-	for _, page := range pages {
+// readTools returns the tools of a fetch and remembers which arguments go into
+// headers. Only what no other session has read is parsed.
+func (s *Session) readTools(etag string, l *listing) (*toolList, *Fault) {
+	if shared := s.share(etag, l); shared != nil {
+		return shared, nil
+	}
+	list, fault := s.parse(l.pages)
+	if fault != nil {
+		return nil, fault
+	}
+	if l.cacheScope == scopePublic {
+		list = s.options.Lists.join(listName{etag, s.modern}, list)
+		s.params.set(etag, list.bindings, list)
+	} else {
+		s.params.set(etag, list.bindings, nil)
+	}
+	return list, nil
+}
+
+func (s *Session) parse(pages [][]byte) (*toolList, *Fault) {
+	list := &toolList{bindings: make(map[string][]paramBinding)}
+	listed := make(map[[sha256.Size]byte]int)
+	for number, page := range pages {
 		if !json.Valid(page) {
 			return nil, s.options.malformed("lists its tools in what is not JSON", nil)
 		}
 		err := eachElement(page, func(raw []byte) {
+			words := sha256.Sum256(raw)
+			if before, twice := listed[words]; twice && before != number {
+				return
+			}
+			listed[words] = number
 			tool, why := readTool(raw)
 			var bound []paramBinding
 			if why == nil && s.modern {
@@ -196,19 +240,16 @@ func (s *Session) readTools(etag string, pages [][]byte) ([]*messages.Tool, *Fau
 				return
 			}
 			if len(bound) > 0 {
-				bindings[tool.GetName()] = bound
+				list.bindings[tool.GetName()] = bound
 			}
-			tools = append(tools, tool)
+			list.tools = append(list.tools, tool)
 		})
 		if err != nil {
 			return nil, s.options.malformed("lists its tools in what is not JSON", err)
 		}
 	}
-	if s.modern {
-		s.params.set(etag, bindings)
-	}
-	compact(tools)
-	return tools, nil
+	compact(list.tools)
+	return list, nil
 }
 
 // compact moves the schemas out of the pages, so that a listing does not keep
@@ -232,8 +273,8 @@ func (s *Session) rebind(ctx context.Context, credential string) *Fault {
 	if fault != nil {
 		return fault
 	}
-	if etag := l.etag(); !s.bound(etag, l.pages) {
-		_, fault = s.readTools(etag, l.pages)
+	if etag := l.etag(); !s.bound(etag, l) {
+		_, fault = s.readTools(etag, l)
 	}
 	return fault
 }

@@ -58,6 +58,19 @@ func TestAListIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
+// A list that moves between two pages shows a tool in both. A page that names one
+// twice means it.
+func TestAToolThatStandsInTwoPagesInTheSameWordsIsOne(t *testing.T) {
+	for _, version := range []string{modern, legacy} {
+		p := newPeer(t, version)
+		p.does("tools/list", lists("", `[{"name":"a",`+object+`},{"name":"b",`+object+`}]`,
+			`[{"name":"b",`+object+`},{"name":"c",`+object+`},{"name":"c",`+object+`}, {"name":"b","description":"another",`+object+`}]`))
+		if l := list(t, connect(t, p), ""); names(l) != "a b c c b" {
+			t.Errorf("%s: listed are %s", version, names(l))
+		}
+	}
+}
+
 func TestAListWithoutAnEnd(t *testing.T) {
 	for name, next := range map[string]func(n int) string{
 		"a circle":       func(n int) string { return fmt.Sprint(n % 3) },
@@ -228,5 +241,53 @@ func TestToolsAreReadAsTheyAre(t *testing.T) {
 	}
 	if wantChars := int64(len([]rune(first.Name)) + len([]rune(first.Description)) + len([]rune(schema))); first.Chars != wantChars {
 		t.Errorf("%d characters, want %d", first.Chars, wantChars)
+	}
+}
+
+// TestPublicListsShareTheirMemory has two sessions list what is, or is not, the
+// same list.
+func TestPublicListsShareTheirMemory(t *testing.T) {
+	one, other := `[{"name":"a",`+object+`}]`, `[{"name":"b",`+object+`}]`
+	const public, private = `,"cacheScope":"public"`, `,"cacheScope":"private"`
+	for name, c := range map[string]struct {
+		versions [2]string
+		lists    [2]behaviour
+		shared   bool
+	}{
+		"both public":       {[2]string{modern, modern}, [2]behaviour{lists(public, one), lists(public, one)}, true},
+		"both in pages":     {[2]string{modern, modern}, [2]behaviour{lists(public, one, other), lists(public, one, other)}, true},
+		"both private":      {[2]string{modern, modern}, [2]behaviour{lists(private, one), lists(private, one)}, false},
+		"one private":       {[2]string{modern, modern}, [2]behaviour{lists(public, one), lists(private, one)}, false},
+		"nothing said":      {[2]string{modern, modern}, [2]behaviour{lists("", one), lists("", one)}, false},
+		"other tools":       {[2]string{modern, modern}, [2]behaviour{lists(public, one), lists(public, other)}, false},
+		"another revision":  {[2]string{modern, legacy}, [2]behaviour{lists(public, one), lists(public, one)}, false},
+		"a spelling apart":  {[2]string{modern, modern}, [2]behaviour{lists(public, one), lists(public, strings.Replace(one, ",", ", ", 1))}, false},
+		"no known scope":    {[2]string{modern, modern}, [2]behaviour{lists(`,"cacheScope":"PUBLIC"`, one), lists(`,"cacheScope":"PUBLIC"`, one)}, false},
+		"private in a page": {[2]string{modern, modern}, [2]behaviour{mixed(one, other), mixed(one, other)}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var shared mcpwire.ToolLists
+			var first [2]*messages.Tool
+			for i := range first {
+				p := newPeer(t, c.versions[i])
+				p.does("tools/list", c.lists[i])
+				s := connect(t, p, func(o *mcpwire.Options) { o.Lists = &shared })
+				first[i] = list(t, s, "").GetTools()[0]
+			}
+			if (first[0] == first[1]) != c.shared {
+				t.Errorf("the lists share their memory: %v", first[0] == first[1])
+			}
+		})
+	}
+}
+
+// mixed is a list of two pages, the second of which is private.
+func mixed(first, second string) behaviour {
+	return func(w http.ResponseWriter, r *request) {
+		if r.Params.Cursor == "" {
+			answer(w, r, `{"tools":`+first+`,"nextCursor":"2","cacheScope":"public"}`)
+			return
+		}
+		answer(w, r, `{"tools":`+second+`,"cacheScope":"private"}`)
 	}
 }

@@ -121,11 +121,11 @@ func FuzzTools(f *testing.F) {
 	}
 	s := &Session{options: &Options{Logger: zapNop()}, modern: true}
 	f.Fuzz(func(t *testing.T, page []byte) {
-		tools, fault := s.readTools("x", [][]byte{page})
+		tools, fault := s.readTools("x", &listing{pages: [][]byte{page}})
 		if fault != nil {
 			return
 		}
-		for _, tool := range tools {
+		for _, tool := range tools.tools {
 			if !isObject(tool.GetInputSchema()) || tool.GetClass() == "" {
 				t.Fatalf("%v", tool)
 			}

@@ -32,6 +32,9 @@ type Options struct {
 	// MaxResponseBytes is the most bytes that one answer may hold, after
 	// decompression, asked for at each answer. nil, or 0 or less, is 16 MiB.
 	MaxResponseBytes func() int64
+	// Lists has the session's tool list share its memory with equal ones, where the
+	// server says that it is public; nil keeps it apart.
+	Lists *ToolLists
 	// Logger is told what was odd about an answer and survived; nil is silence.
 	Logger *zap.Logger
 

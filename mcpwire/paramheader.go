@@ -19,6 +19,9 @@ type paramTable struct {
 	// etag is of the tools that the table was made from; "" before any.
 	etag  string
 	tools map[string][]paramBinding
+	// shared is the list that this session has in common with others, which keeps it
+	// for them; nil when it has its own.
+	shared *toolList
 }
 
 // paramBinding mirrors one argument.
@@ -29,10 +32,10 @@ type paramBinding struct {
 	field string
 }
 
-func (t *paramTable) set(etag string, tools map[string][]paramBinding) {
+func (t *paramTable) set(etag string, tools map[string][]paramBinding, shared *toolList) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.etag, t.tools = etag, tools
+	t.etag, t.tools, t.shared = etag, tools, shared
 }
 
 // made says that the table is of the tools with this etag.

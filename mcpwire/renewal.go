@@ -16,7 +16,8 @@ type renewals struct {
 	// flight is the session being opened, nil for none; all who need it wait for it.
 	flight *renewal
 	// refuted are statuses that said nothing about the session once: the same
-	// request met the same status in a new one. They are weak signs from then on.
+	// request met the same status in a new one. They are weak signs from then on,
+	// until a new session helps against one: a session may be lost twice in a row.
 	refuted map[int]bool
 	// weak counts signs in a row that are no proof by themselves.
 	weak int
@@ -42,15 +43,19 @@ func (r *renewals) lost(agreed *agreement, fault *Fault) bool {
 	defer r.mu.Unlock()
 	sign := fault.foreign
 	switch fault.Status {
-	case http.StatusNotFound:
+	case http.StatusNotFound, http.StatusGone:
 		sign = true
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusUnprocessableEntity:
 		sign = !fault.aboutRequest()
 	}
 	if sign && fault.Status != 0 && !r.refuted[fault.Status] {
 		return true
 	}
-	if sign || fault.Status == http.StatusServiceUnavailable {
+	switch fault.Status {
+	case http.StatusInternalServerError, http.StatusServiceUnavailable:
+		sign = sign || !fault.aboutRequest()
+	}
+	if sign {
 		r.weak++
 		return r.weak >= weakSigns
 	}
@@ -84,6 +89,13 @@ func (r *renewals) refute(status int) {
 		r.refuted = make(map[int]bool)
 	}
 	r.refuted[status] = true
+}
+
+// confirm remembers that a new session helped against a status.
+func (r *renewals) confirm(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.refuted, status)
 }
 
 // renew returns a session newer than the lost one. It is opened once for all who

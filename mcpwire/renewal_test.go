@@ -41,7 +41,14 @@ func TestALostSessionIsOpenedAgain(t *testing.T) {
 		{"400", raw(400, "text/plain", "no valid session id"), 0, false},
 		{"400 with an error", raw(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`), 0, false},
 		{"401", challenge, 0, false},
+		{"404 with a page", raw(404, "text/html", "<p>Not found.</p>"), 0, false},
+		{"404 with a text", raw(404, "text/plain", "Session not found"), 0, false},
+		{"404 of the type of a stream", raw(404, "text/event-stream", "data: {}\n\n"), 0, false},
+		{"409", raw(409, "text/plain", "the session has ended"), 0, false},
+		{"410", raw(410, "-", ""), 0, false},
 		{"422", raw(422, "-", ""), 0, false},
+		{"500 with a text", raw(500, "text/plain", "Session not found"), 2, true},
+		{"500 with an error", raw(500, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Session not found"}}`), 1, false},
 		{"503", raw(503, "-", ""), 2, true},
 		{"an error in a stream that is not JSON-RPC", events("data: {\"error\":\"Session not found\"}\n\n"), 2, true},
 		{"an error that is not JSON-RPC", raw(200, "application/json", `{"error":"Session not found"}`), 2, true},
@@ -97,10 +104,46 @@ func TestManyCallsOpenOneSession(t *testing.T) {
 	}
 }
 
+// A server that loses two sessions in a row is not mistaken for ever for one whose
+// status says nothing: later losses cost no call.
+func TestASessionThatIsLostTwiceInARow(t *testing.T) {
+	p := newPeer(t, legacy)
+	s := connect(t, p)
+	lost := map[string]bool{"s1": true, "s2": true}
+	var mu sync.Mutex
+	p.does("echo", func(w http.ResponseWriter, r *request) {
+		mu.Lock()
+		gone := lost[r.Header.Get("Mcp-Session-Id")]
+		mu.Unlock()
+		if gone {
+			raw(404, "-", "")(w, r)
+			return
+		}
+		p.standard(w, r)
+	})
+	failed := 0
+	for session := 3; session < 9; session++ {
+		for range 3 {
+			if _, err := call(t.Context(), s, "echo"); err != nil {
+				failed++
+			}
+		}
+		mu.Lock()
+		lost[fmt.Sprint("s", session)] = true
+		mu.Unlock()
+	}
+	if failed > 2 {
+		t.Errorf("%d calls failed", failed)
+	}
+	if opened := len(p.seen("initialize")); opened != 8 {
+		t.Errorf("%d sessions were opened", opened)
+	}
+}
+
 // A status that a new session does not change says nothing about sessions: the
 // call fails, and no later one costs its neighbours their session.
 func TestAStatusThatSaysNothingAboutTheSession(t *testing.T) {
-	for _, status := range []int{400, 404, 422} {
+	for _, status := range []int{400, 404, 409, 410, 422} {
 		p := newPeer(t, legacy)
 		s := connect(t, p)
 		p.does("bad", raw(status, "-", ""))

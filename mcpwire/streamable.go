@@ -60,7 +60,10 @@ func (s *streamable) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
 		return reply, fault
 	}
 	reply, again := s.once(ctx, m, renewed)
-	if again != nil && again.Status == fault.Status {
+	switch {
+	case again == nil:
+		s.renewals.confirm(fault.Status)
+	case again.Status == fault.Status:
 		s.renewals.refute(fault.Status)
 	}
 	return reply, again

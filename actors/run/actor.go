@@ -31,10 +31,12 @@ const (
 
 // run is the actor.
 type run struct {
-	deps    Deps
-	admit   Admit
-	machine *machine
-	work    *async.Group
+	deps  Deps
+	admit Admit
+	// sessions are shared with the supervisor, which gives them up.
+	sessions *sessions
+	machine  *machine
+	work     *async.Group
 	// journal is the reads and appends, which no tool that hangs may hold up.
 	journal *async.Group
 	schemas *schemas
@@ -46,7 +48,9 @@ type run struct {
 	overdue map[string]func()
 }
 
-func newRunActor(deps Deps, admit Admit) *run { return &run{deps: deps, admit: admit} }
+func newRunActor(deps Deps, admit Admit, own *sessions) *run {
+	return &run{deps: deps, admit: admit, sessions: own}
+}
 
 // Receive implements [actor.Actor].
 func (r *run) Receive(ctx actor.Context) {
@@ -54,8 +58,7 @@ func (r *run) Receive(ctx actor.Context) {
 	case *actor.Started:
 		r.start(ctx)
 	case *actor.Restarting, *actor.Stopping:
-		r.work.Close()
-		r.journal.Close()
+		r.end()
 	case *messages.Catalogue:
 		r.onCatalogue(ctx, message.GetRequestId(), message.GetSnapshot(), message.GetFailure().Err())
 	case *messages.CallDone:
@@ -117,6 +120,15 @@ func (r *run) start(ctx actor.Context) {
 		func(records []journal.Record, err error) any { return loadDone{records, err} })
 }
 
+// end lets go of all work; there is none where the start did not come that far.
+func (r *run) end() {
+	for _, group := range []*async.Group{r.work, r.journal} {
+		if group != nil {
+			group.Close()
+		}
+	}
+}
+
 func (r *run) onTarget(ctx actor.Context, done targetDone) {
 	if done.purpose.callID != "" {
 		r.do(ctx, r.machine.onPrepared(done.purpose.callID, done.target, done.err))
@@ -152,6 +164,7 @@ func (r *run) do(ctx actor.Context, effects []effect) {
 		case prepareCall:
 			r.prepareCall(e)
 		case sendCall:
+			r.sessions.note(e.target)
 			ctx.Request(r.deps.Pool, &messages.CallTool{
 				CallId: e.callID, Target: e.target, Tool: e.tool, Arguments: e.arguments,
 				DeadlineUnixMs: r.callDeadline().UnixMilli(), Repeatable: e.repeatable,
@@ -160,8 +173,6 @@ func (r *run) do(ctx actor.Context, effects []effect) {
 			r.runHostTool(e)
 		case cancelCall:
 			ctx.Request(r.deps.Pool, &messages.CancelCall{CallId: e.callID, Target: e.target})
-		case releaseSessions:
-			r.release(ctx, e.targets)
 		case stopWork:
 			for _, stop := range r.stopActing {
 				stop()
@@ -193,15 +204,8 @@ func (r *run) giveUp(ctx actor.Context, err error) {
 	if _, typed := errors.AsType[failure.Failure](err); !typed {
 		err = failure.New(failure.KindInternal, "the journal of the run cannot be used", err)
 	}
-	r.release(ctx, r.machine.ownSessions())
 	r.admit.Follower.Ended(err)
 	ctx.Stop(ctx.Self())
-}
-
-func (r *run) release(ctx actor.Context, targets []*messages.Target) {
-	for _, target := range targets {
-		ctx.Request(r.deps.Pool, &messages.ReleaseSession{Target: target})
-	}
 }
 
 func (r *run) append(e appendEntries) {
@@ -231,6 +235,7 @@ func (r *run) findTarget(e findTarget) {
 func (r *run) getCatalogue(ctx actor.Context, e getCatalogue) {
 	deadline := r.deps.Clock().Add(catalogueTimeout)
 	r.overdue[e.requestID] = r.work.After(catalogueTimeout+catalogueGrace, catalogueOverdue{e.requestID})
+	r.sessions.note(e.target)
 	ctx.Request(r.deps.Pool, &messages.GetCatalogue{
 		RequestId: e.requestID, Target: e.target, DeadlineUnixMs: deadline.UnixMilli(),
 	})

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"go.uber.org/goleak"
 	"go.uber.org/zap"
 
@@ -88,8 +89,21 @@ func (a *around) Generate(_ context.Context, request model.Request, _ func(strin
 	return model.Response{Text: "done"}, nil
 }
 
-// story admits one Run whose follower panics that many times, and waits long.
-func story(t *testing.T, store journal.Store, panics int, check func(t *testing.T, a *around, f *following, log []journal.Record)) {
+// boom has a Run's actor panic.
+type boom struct{}
+
+func explosive(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		if _, explodes := envelope.Message.(boom); explodes {
+			panic("boom")
+		}
+		next(ctx, envelope)
+	}
+}
+
+// story admits one Run whose follower panics that many times, and waits long. The
+// Run's actor is sent a boom after each of the pauses.
+func story(t *testing.T, store journal.Store, panics int, check func(t *testing.T, a *around, f *following, log []journal.Record), pauses ...time.Duration) {
 	t.Helper()
 	version, err := spec.New(spec.Spec{Name: "s", Model: spec.Model{Model: "m"}, Tools: []string{"count"}})
 	if err != nil {
@@ -99,9 +113,14 @@ func story(t *testing.T, store journal.Store, panics int, check func(t *testing.
 		system, a := supervision.NewSystem(zap.NewNop()), &around{}
 		runs := system.Root.Spawn(run.SupervisorProps(run.Deps{
 			Model: a, Store: store, Targets: a, Hosts: a, Planes: a, Clock: time.Now, Logger: zap.NewNop(),
+			Middleware: []actor.ReceiverMiddleware{explosive},
 		}))
 		f := &following{panics: panics, records: map[int64]journal.Record{}}
 		system.Root.Send(runs, run.Admit{RunID: "run_1", Version: version, Scope: messages.Scope{Tenant: "acme"}, Input: "go", Follower: f})
+		for _, pause := range pauses {
+			time.Sleep(pause)
+			system.Root.Send(system.NewLocalPID(runs.GetId()+"/run/run_1"), boom{})
+		}
 		time.Sleep(9 * time.Minute)
 		log, err := store.Read(t.Context(), "run_1", 0)
 		if err != nil {
@@ -164,6 +183,37 @@ type refusing struct{ journal.Store }
 
 func (refusing) Append(context.Context, string, int64, []journal.Record) error {
 	return errors.New("the disk is full")
+}
+
+// An actor that fails while its append is under way must not take that append for
+// another owner's.
+func TestARunThatPanicsDuringASlowAppendGoesOn(t *testing.T) {
+	for _, heeds := range []bool{true, false} {
+		story(t, slow{memory.New(0), heeds}, 0, func(t *testing.T, a *around, f *following, log []journal.Record) {
+			finished, ok := log[len(log)-1].Entry.(journal.RunFinished)
+			if !ok || finished.State != journal.StateCompleted || f.err != nil || a.calls > 1 {
+				t.Errorf("a store that heeds its context %t: the run ended %+v (%v), its call ran %d times", heeds, log[len(log)-1].Entry, f.err, a.calls)
+			}
+		}, time.Second, 2*time.Second, 2*time.Second, 2*time.Second, 1500*time.Millisecond)
+	}
+}
+
+// slow is a journal that takes its time, and heeds its context or does not.
+type slow struct {
+	journal.Store
+	heeds bool
+}
+
+func (s slow) Append(ctx context.Context, runID string, expected int64, records []journal.Record) error {
+	if !s.heeds {
+		ctx = context.WithoutCancel(ctx)
+	}
+	select {
+	case <-time.After(2 * time.Second):
+		return s.Store.Append(ctx, runID, expected, records)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func TestOfTwoOwnersOneStops(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/psych-systems/psych-go/failure"
@@ -83,7 +84,7 @@ func (m *machine) onPrepared(callID string, target *messages.Target, err error) 
 func (m *machine) onCallRecorded(entry journal.ToolCallStarted, at time.Time) []effect {
 	call, open := m.calls[entry.CallID]
 	switch {
-	case !open && m.state == Finishing:
+	case !open && m.state == Finishing && !m.answering(entry.CallID):
 		return m.finish(entry.CallID, entry.Name, time.Time{}, at, journal.ToolCallFinished{
 			Outcome: journal.OutcomeError, Result: "The call was not sent, because the run ended.", Error: m.ending.Error,
 		})
@@ -92,6 +93,14 @@ func (m *machine) onCallRecorded(entry journal.ToolCallStarted, at time.Time) []
 	}
 	call.started = at
 	return []effect{m.send(call)}
+}
+
+// answering reports whether a call's outcome is on its way to the journal.
+func (m *machine) answering(callID string) bool {
+	return slices.ContainsFunc(slices.Concat(m.writing, m.queued), func(entry journal.Entry) bool {
+		finished, ok := entry.(journal.ToolCallFinished)
+		return ok && finished.CallID == callID
+	})
 }
 
 func (m *machine) send(call *plan) effect {
@@ -199,12 +208,7 @@ func heldBack(tool offer.Tool, because string) error {
 
 // requestedCalls gives each call of an answer an id that the Run has not seen.
 func (m *machine) requestedCalls(asked []model.ToolCall) []journal.RequestedCall {
-	used := map[string]bool{}
-	for _, message := range m.log.Conversation {
-		for _, call := range message.ToolCalls {
-			used[call.ID] = true
-		}
-	}
+	used := m.seen.upTo(m.log.Conversation)
 	calls := make([]journal.RequestedCall, len(asked))
 	for i, call := range asked {
 		id := call.ID
@@ -225,4 +229,23 @@ func (m *machine) server(alias string) *spec.Server {
 		}
 	}
 	return nil
+}
+
+// seenIDs is the ids of the calls in a conversation, which only grows.
+type seenIDs struct {
+	ids  map[string]bool
+	read int // messages of the conversation
+}
+
+// upTo returns the ids of the whole conversation, to which more may be added.
+func (s *seenIDs) upTo(conversation []model.Message) map[string]bool {
+	if s.ids == nil {
+		s.ids = map[string]bool{}
+	}
+	for ; s.read < len(conversation); s.read++ {
+		for _, call := range conversation[s.read].ToolCalls {
+			s.ids[call.ID] = true
+		}
+	}
+	return s.ids
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/psych-systems/psych-go/model"
 )
@@ -11,14 +12,18 @@ import (
 const shownResult = 64 << 10
 
 // shownConversation is the conversation as the model reads it: results that are
-// too long are cut in their middle, and say so.
+// too long are cut in their middle, and say so. Where none is, it is the very
+// conversation, which the log only ever appends to.
 func shownConversation(conversation []model.Message) []model.Message {
-	shown := make([]model.Message, len(conversation))
+	shown := slices.Clip(conversation)
 	for i, message := range conversation {
-		if message.Role == model.RoleTool {
-			message.Text = cutMiddle(message.Text, shownResult)
+		if message.Role != model.RoleTool || len(message.Text) <= shownResult {
+			continue
 		}
-		shown[i] = message
+		if &shown[0] == &conversation[0] {
+			shown = slices.Clone(conversation)
+		}
+		shown[i].Text = cutMiddle(message.Text, shownResult)
 	}
 	return shown
 }

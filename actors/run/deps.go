@@ -40,6 +40,8 @@ type Deps struct {
 	CallTimeout time.Duration
 	Clock       func() time.Time
 	Logger      *zap.Logger
+	// Middleware is around the Receive of each Run's actor.
+	Middleware []actor.ReceiverMiddleware
 }
 
 // Targets makes pool keys.

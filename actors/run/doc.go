@@ -21,8 +21,9 @@
 //
 // # Messages out
 //
-// messages.GetCatalogue, messages.CallTool, messages.CancelCall and
-// messages.ReleaseSession to the pool.
+// messages.GetCatalogue, messages.CallTool and messages.CancelCall to the pool. The
+// supervisor sends messages.ReleaseSession for the Run's own sessions once its actor
+// has ended.
 //
 // # What is lost on restart
 //

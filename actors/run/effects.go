@@ -66,8 +66,6 @@ type (
 		callID string
 		target *messages.Target
 	}
-	// releaseSessions gives up the Run's own sessions.
-	releaseSessions struct{ targets []*messages.Target }
 	// stopWork cancels the Run's own work: model, host tools, preparations.
 	stopWork struct{}
 	// giveUp stops without an end in the journal, because the journal refused.
@@ -76,20 +74,19 @@ type (
 	stop struct{}
 )
 
-func (appendEntries) isEffect()   {}
-func (published) isEffect()       {}
-func (armDeadline) isEffect()     {}
-func (findTarget) isEffect()      {}
-func (getCatalogue) isEffect()    {}
-func (askModel) isEffect()        {}
-func (prepareCall) isEffect()     {}
-func (sendCall) isEffect()        {}
-func (runHostTool) isEffect()     {}
-func (cancelCall) isEffect()      {}
-func (releaseSessions) isEffect() {}
-func (stopWork) isEffect()        {}
-func (giveUp) isEffect()          {}
-func (stop) isEffect()            {}
+func (appendEntries) isEffect() {}
+func (published) isEffect()     {}
+func (armDeadline) isEffect()   {}
+func (findTarget) isEffect()    {}
+func (getCatalogue) isEffect()  {}
+func (askModel) isEffect()      {}
+func (prepareCall) isEffect()   {}
+func (sendCall) isEffect()      {}
+func (runHostTool) isEffect()   {}
+func (cancelCall) isEffect()    {}
+func (stopWork) isEffect()      {}
+func (giveUp) isEffect()        {}
+func (stop) isEffect()          {}
 
 // purpose says what a target is wanted for.
 type purpose struct {

@@ -64,12 +64,13 @@ type machine struct {
 	// calls is the planned and running calls of the current answer by id. A call
 	// leaves it when its outcome is decided, so a second answer finds nothing.
 	calls map[string]*plan
+	// seen is the ids that calls of this Run have had.
+	seen seenIDs
 }
 
 // resolution is how far the turn's resolution of one server has come.
 type resolution struct {
 	requestID string
-	target    *messages.Target
 	snapshot  *messages.Snapshot
 	err       error
 	done      bool
@@ -231,11 +232,29 @@ func (m *machine) end(state journal.RunState, why error) []effect {
 		}
 	}
 	m.calls = map[string]*plan{}
-	m.queued = slices.DeleteFunc(m.queued, func(entry journal.Entry) bool {
-		_, known := entry.(journal.ToolCallFinished)
-		return !known
-	})
+	m.queued = outcomes(m.queued)
 	return append(effects, m.flush()...)
+}
+
+// outcomes keeps of entries the outcomes of calls, and the starts that go with
+// them.
+func outcomes(entries []journal.Entry) []journal.Entry {
+	known := map[string]bool{}
+	for _, entry := range entries {
+		if finished, ok := entry.(journal.ToolCallFinished); ok {
+			known[finished.CallID] = true
+		}
+	}
+	return slices.DeleteFunc(entries, func(entry journal.Entry) bool {
+		switch e := entry.(type) {
+		case journal.ToolCallFinished:
+			return false
+		case journal.ToolCallStarted:
+			return !known[e.CallID]
+		default:
+			return true
+		}
+	})
 }
 
 func (m *machine) becomeThinking() []effect {
@@ -249,7 +268,7 @@ func (m *machine) becomeThinking() []effect {
 
 func (m *machine) becomeFinished() []effect {
 	m.state = Finished
-	return []effect{stopWork{}, releaseSessions{m.ownSessions()}, stop{}}
+	return []effect{stopWork{}, stop{}}
 }
 
 // write appends entries, after those that are on their way.

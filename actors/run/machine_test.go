@@ -42,6 +42,7 @@ func newWorld(t *rapid.T) *world {
 		MCPServers: []spec.Server{
 			{Name: "a", URL: "https://a.example.com/"},
 			{Name: "b", URL: "https://b.example.com/", Optional: true, Session: spec.SessionRun},
+			{Name: "c", URL: "https://c.example.com/", Optional: true, Preload: new(false)},
 		},
 	})
 	if err != nil {
@@ -66,7 +67,7 @@ func (w *world) incarnate() {
 func (w *world) take(effects []effect) {
 	for _, one := range effects {
 		switch e := one.(type) {
-		case published, armDeadline, releaseSessions:
+		case published, armDeadline:
 		case stop:
 			w.ends++
 		case giveUp:
@@ -223,8 +224,8 @@ func (w *world) answer(request model.Request) model.Response {
 	for range rapid.IntRange(0, 3).Draw(w.t, "calls") {
 		response.ToolCalls = append(response.ToolCalls, model.ToolCall{
 			ID:        rapid.SampledFrom([]string{"", "x", "y"}).Draw(w.t, "id"),
-			Name:      rapid.SampledFrom([]string{"a__find", "b__find", "host", "none"}).Draw(w.t, "name"),
-			Arguments: rapid.SampledFrom([]string{"", "{}", "{"}).Draw(w.t, "arguments"),
+			Name:      rapid.SampledFrom([]string{"a__find", "b__find", "host", "none", "list_tools", "call_tool"}).Draw(w.t, "name"),
+			Arguments: rapid.SampledFrom([]string{"", "{}", "{", `{"server":"c","tool":"find"}`}).Draw(w.t, "arguments"),
 		})
 	}
 	return response
@@ -256,6 +257,46 @@ func TestWhateverHappensARunEndsOnceAndEachCallHasOneOutcome(t *testing.T) {
 			if times > 1 {
 				t.Fatalf("call %s left %d times", id, times)
 			}
+		}
+	})
+}
+
+func TestAnAnswerThatIsKnownWhenTheRunEndsIsRecordedWithItsStart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.incarnate()
+		asked := false
+		for w.machine.state != Finished {
+			if len(w.pending) == 0 {
+				t.Fatal("the run hangs")
+			}
+			one := w.pending[0]
+			w.pending = w.pending[1:]
+			switch e := one.(type) {
+			case askModel:
+				asked = true
+				w.take(w.machine.onModelDone(e.asked, model.Response{ToolCalls: []model.ToolCall{
+					{ID: "refused", Name: "none"}, {ID: "answered", Name: "list_tools"}, {ID: "sent", Name: "a__find"},
+				}}, nil, 0))
+			case getCatalogue:
+				w.take(w.machine.onCatalogue(e.requestID, &messages.Snapshot{Etag: "e", Tools: []*messages.Tool{theTool}}, nil))
+			case appendEntries:
+				if asked && w.machine.state == Acting {
+					w.take(w.machine.onCancel())
+				}
+				w.take(w.bringBack(one))
+			default:
+				w.take(w.bringBack(one))
+			}
+		}
+		got := map[string]journal.Outcome{}
+		for _, record := range w.journal {
+			if finished, ok := record.Entry.(journal.ToolCallFinished); ok {
+				got[finished.CallID] = finished.Outcome
+			}
+		}
+		if got["refused"] != journal.OutcomeRefused || got["answered"] != journal.OutcomeOK || got["sent"] != journal.OutcomeRefused {
+			t.Fatalf("the calls ended %v", got)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/psych-systems/psych-go/actors/supervision"
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/journal"
+	"github.com/psych-systems/psych-go/messages"
 )
 
 // SupervisorProps makes the actor that starts and supervises all Runs of a
@@ -36,6 +37,8 @@ type admitted struct {
 	Admit
 	pid      *actor.PID
 	lastWord *lastWord
+	sessions *sessions
+	store    journal.Store
 	// gaveUp says that its actor failed too often; the supervisor then writes the
 	// Run's end itself.
 	gaveUp bool
@@ -70,7 +73,7 @@ func (r *runs) Receive(ctx actor.Context) {
 			ctx.Send(found.pid, Cancel{RunID: id})
 		}
 	case *actor.Terminated:
-		r.onTerminated(message.GetWho())
+		r.onTerminated(ctx, message.GetWho())
 	case *async.Done:
 		if own, current := r.work.Take(message); current {
 			r.receiveOwn(ctx, own)
@@ -90,13 +93,15 @@ func (r *runs) receiveOwn(ctx actor.Context, own any) {
 func (r *runs) admit(ctx actor.Context, admit Admit) {
 	last := &lastWord{Follower: admit.Follower, logger: r.deps.Logger}
 	admit.Follower = last
-	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(r.deps, admit) }),
-		"run/"+admit.RunID)
+	own, deps := &sessions{}, r.deps
+	deps.Store = newInTurn(r.deps.Store)
+	pid, err := ctx.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return newRunActor(deps, admit, own) },
+		actor.WithReceiverMiddleware(r.deps.Middleware...)), "run/"+admit.RunID)
 	if err != nil {
 		admit.Follower.Ended(failure.New(failure.KindInternal, "a run of this id is running already", err))
 		return
 	}
-	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid, lastWord: last}
+	r.running[admit.RunID] = &admitted{Admit: admit, pid: pid, lastWord: last, sessions: own, store: deps.Store}
 	r.names[pid] = admit.RunID
 }
 
@@ -117,14 +122,21 @@ func (r *runs) onGaveUp(child *actor.PID, reason any) {
 	}
 }
 
-func (r *runs) onTerminated(who *actor.PID) {
+// onTerminated takes note that a Run's actor has ended, however that came: nobody
+// uses the Run's own sessions any more.
+func (r *runs) onTerminated(ctx actor.Context, who *actor.PID) {
 	id := r.names[who]
 	delete(r.names, who)
 	found, running := r.running[id]
+	if !running {
+		return
+	}
+	for _, target := range found.sessions.all() {
+		ctx.Request(r.deps.Pool, &messages.ReleaseSession{Target: target})
+	}
 	switch {
-	case !running:
 	case found.gaveUp:
-		r.closeJournal(found.Admit)
+		r.closeJournal(found)
 	default:
 		delete(r.running, id)
 		found.Follower.Ended(errStopped)
@@ -133,8 +145,8 @@ func (r *runs) onTerminated(who *actor.PID) {
 
 // closeJournal writes the end of a Run whose actor failed too often, so that the
 // Run has one and each of its calls has its outcome.
-func (r *runs) closeJournal(admit Admit) {
-	store, now := r.deps.Store, r.deps.Clock()
+func (r *runs) closeJournal(found *admitted) {
+	admit, store, now := found.Admit, found.store, r.deps.Clock()
 	async.Go(r.work, storeTimeout,
 		func(ctx context.Context) ([]journal.Record, error) {
 			before, err := store.Read(ctx, admit.RunID, 0)

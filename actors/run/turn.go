@@ -45,7 +45,7 @@ func (m *machine) onCatalogueTarget(turn, index int, target *messages.Target, er
 		return m.resolved()
 	}
 	id := fmt.Sprintf("%s/%d/%d", m.runID, turn, index)
-	m.servers[index].requestID, m.servers[index].target = id, target
+	m.servers[index].requestID = id
 	return []effect{getCatalogue{requestID: id, target: target}}
 }
 
@@ -113,17 +113,6 @@ func (m *machine) request() model.Request {
 		Model: m.spec.Model.Model, System: system,
 		Messages: shownConversation(m.log.Conversation), Tools: m.offer.Shown,
 	}
-}
-
-// ownSessions is the sessions that only this Run uses.
-func (m *machine) ownSessions() []*messages.Target {
-	var own []*messages.Target
-	for i := range m.servers {
-		if target := m.servers[i].target; target.GetSession() != "" {
-			own = append(own, target)
-		}
-	}
-	return own
 }
 
 const (

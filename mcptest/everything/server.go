@@ -18,14 +18,23 @@ const (
 //go:embed package.json package-lock.json
 var folder embed.FS
 
+// paths are where the endpoints of the modes are.
+var paths = map[string]string{StreamableHTTP: "/mcp", SSE: "/sse"}
+
 // Start runs the server in a mode until the test ends, and returns the URL of
 // its endpoint. See package npm for what happens on a machine without Node.js.
 func Start(tb testing.TB, mode string) (url string) {
 	tb.Helper()
-	path := map[string]string{StreamableHTTP: "/mcp", SSE: "/sse"}[mode]
-	if path == "" {
+	return Serve(tb, mode).Origin() + paths[mode]
+}
+
+// Serve runs the server as [Start] does, for a test that watches it, stops it and
+// starts it again.
+func Serve(tb testing.TB, mode string) *npm.Server {
+	tb.Helper()
+	if paths[mode] == "" {
 		tb.Fatalf("the server has no mode %q", mode)
 	}
 	directory := npm.Install(tb, "everything", folder)
-	return npm.Node(tb, directory, "node_modules/@modelcontextprotocol/server-everything/dist/index.js", mode) + path
+	return npm.Serve(tb, directory, "node_modules/@modelcontextprotocol/server-everything/dist/index.js", mode)
 }

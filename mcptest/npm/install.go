@@ -76,6 +76,48 @@ func install(name string, folder fs.FS) (string, error) {
 	return directory, os.WriteFile(installed, nil, 0o644)
 }
 
+// Scripts puts scripts where Node.js finds the packages that an [Install] returned
+// the directory of, and returns their own directory within it.
+func Scripts(tb testing.TB, directory string, folder fs.FS) string {
+	tb.Helper()
+	name, err := scripts(directory, folder)
+	if err != nil {
+		tb.Fatalf("the scripts cannot be written: %v", err)
+	}
+	return name
+}
+
+func scripts(directory string, folder fs.FS) (string, error) {
+	files, err := fs.Glob(folder, "*")
+	if err != nil {
+		return "", err
+	}
+	contents, digest := make(map[string][]byte, len(files)), sha256.New()
+	for _, file := range files {
+		content, err := fs.ReadFile(folder, file)
+		if err != nil {
+			return "", err
+		}
+		contents[file] = content
+		fmt.Fprintf(digest, "%q %q", file, content)
+	}
+	unlock, err := lockedfile.MutexAt(filepath.Join(directory, "lock")).Lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	name := "scripts-" + hex.EncodeToString(digest.Sum(nil)[:6])
+	if err := os.MkdirAll(filepath.Join(directory, name), 0o755); err != nil {
+		return "", err
+	}
+	for file, content := range contents {
+		if err := os.WriteFile(filepath.Join(directory, name, file), content, 0o644); err != nil {
+			return "", err
+		}
+	}
+	return name, nil
+}
+
 // clean runs "npm ci", which installs what the lock pins and nothing else.
 func clean(directory string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), installTime)

@@ -43,15 +43,35 @@ func Append(b, piece []byte, limit int64) ([]byte, error) {
 // ReadAll reads r to its end. It fails with a [TooLargeError] beyond the limit
 // and else with r's own error. The hint, in bytes, is how much r says it holds;
 // 0 or less is unknown.
+//
+// What turns out to be small is held once, in its own size; for what is large, the
+// room that is allowed is made at once. So a reading never holds more than the
+// limit and a few megabytes, and copies those only.
 func ReadAll(r io.Reader, hint, limit int64) ([]byte, error) {
-	room := int64(0) // one byte beyond the limit, to tell its end from more
+	if limit > 0 && hint > limit {
+		return nil, &TooLargeError{Limit: limit}
+	}
+	if hint > 0 && hint <= trusted {
+		return readOn(r, make([]byte, 0, hint+1), limit)
+	}
+	b, whole, err := collect(r, limit)
+	if err != nil || whole {
+		return b, err
+	}
+	room := max(hint, limit, 2*int64(len(b)))
+	if hint > 0 {
+		room = max(hint, int64(len(b)))
+	}
+	return readOn(r, slices.Grow(b, int(room)+1-len(b)), limit)
+}
+
+// readOn reads on behind b. One byte of room beyond what is expected tells an end
+// from more.
+func readOn(r io.Reader, b []byte, limit int64) ([]byte, error) {
+	room := int64(0)
 	if limit > 0 {
 		room = limit + 1
-		if hint > limit {
-			return nil, &TooLargeError{Limit: limit}
-		}
 	}
-	b := make([]byte, 0, min(max(hint+1, 512), trusted))
 	for {
 		if len(b) == cap(b) {
 			grown, err := Append(b, []byte{0}, room)

@@ -19,6 +19,9 @@ type Event struct {
 	// Oversize says that the event was larger than [Limits.Event] and that Data is
 	// only its beginning; see [Limits.SkipOversize].
 	Oversize bool
+	// End is the end of an Oversize event's data; nil for any other. It is valid as
+	// long as Data.
+	End []byte
 }
 
 // Limits bounds what a stream may cost. Zero fields mean no bound.
@@ -28,7 +31,7 @@ type Limits struct {
 	// Total is the most bytes that may be read from the stream.
 	Total int64
 	// SkipOversize reads past an event that is larger than Event and reports its
-	// beginning, instead of ending the stream; so one stream may serve many
+	// beginning and its end, instead of ending the stream; so one stream may serve many
 	// requests and only one of them pays. An event that goes on for skippable times
 	// as long ends the stream all the same.
 	SkipOversize bool
@@ -43,6 +46,8 @@ const (
 	longestValue = 4096
 	// keptOversize is how much is reported of an event that is skipped.
 	keptOversize = 4096
+	// keptEnd is how much is reported of such an event's end.
+	keptEnd = 512
 	// skippable is how many times its limit an event may be read past.
 	skippable = 8
 	// smallData is the most capacity that is kept between events, so that a quiet
@@ -73,7 +78,8 @@ type Reader struct {
 	data     []byte
 	hasData  bool // a data field was seen, be it empty
 	oversize int64
-	told     bool // the event was dispatched; the next call forgets it
+	tail     []byte // of an oversize event's data
+	told     bool   // the event was dispatched; the next call forgets it
 	name     string
 	id       string // of the event being read
 	lastID   string // of the last event that was dispatched
@@ -241,6 +247,8 @@ func (r *Reader) addData(piece []byte) error {
 		return &bounded.TooLargeError{Limit: limit}
 	}
 	r.oversize += int64(len(piece))
+	r.tail = append(r.tail, piece...)
+	r.tail = r.tail[max(0, len(r.tail)-keptEnd):]
 	if r.oversize > skippable*limit {
 		return &bounded.TooLargeError{Limit: limit}
 	}
@@ -287,6 +295,7 @@ func (r *Reader) dispatch() (Event, bool) {
 	event := Event{Name: r.name, Data: r.data, Oversize: r.oversize > 0}
 	if event.Oversize {
 		event.Data = event.Data[:min(len(event.Data), keptOversize)]
+		event.End = r.tail
 	}
 	return event, true
 }
@@ -297,7 +306,7 @@ func (r *Reader) endEvent() {
 		return
 	}
 	r.told = false
-	r.name, r.hasData, r.oversize = "", false, 0
+	r.name, r.hasData, r.oversize, r.tail = "", false, 0, nil
 	if cap(r.data) > smallData {
 		r.data = nil
 	}

@@ -136,8 +136,16 @@ func TestAnEventBeyondItsLimitCanBeSkipped(t *testing.T) {
 	if err != nil || !event.Oversize || !bytes.HasPrefix(event.Data, []byte(`{"id":1,`)) {
 		t.Fatalf("%+v, %v", event, err)
 	}
-	if event, err = r.Next(); err != nil || event.Oversize || string(event.Data) != "ok" {
+	if event, err = r.Next(); err != nil || event.Oversize || event.End != nil || string(event.Data) != "ok" {
 		t.Fatalf("the next event: %+v, %v", event, err)
+	}
+
+	for _, chunk := range []int{16, 700, 4096} {
+		r = eventstream.NewReader(strings.NewReader("data: "+strings.Repeat("x", 700)+"\ndata: ,\"id\":1}\n\n"), chunk, eventstream.Limits{Event: 100, SkipOversize: true})
+		event, err = r.Next()
+		if err != nil || !event.Oversize || len(event.End) != 512 || !bytes.HasSuffix(event.End, []byte("xx\n,\"id\":1}")) {
+			t.Fatalf("the end of an event: %q, %v", event.End, err)
+		}
 	}
 
 	endless := io.MultiReader(strings.NewReader("data: "), endlessReader{})

@@ -1,0 +1,70 @@
+package bench_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// floor is net/http alone, sending the bytes of a call and throwing the answer
+// away: no client can be faster than what it leaves to the server.
+type floor struct {
+	client *http.Client
+	url    string
+}
+
+func newFloor(t testing.TB, url string) floor {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}
+	t.Cleanup(client.CloseIdleConnections)
+	return floor{client, url}
+}
+
+// calls is [house.calls] with this client.
+func (f floor) calls(t testing.TB, callers, each int) time.Duration {
+	t.Helper()
+	began := time.Now()
+	group, ctx := errgroup.WithContext(context.Background())
+	for range callers {
+		group.Go(func() error {
+			for range each {
+				if err := f.call(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(began)
+}
+
+func (f floor) call(ctx context.Context) error {
+	const body = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"floor","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}},` +
+		`"name":"echo","arguments":{"text":"hello"}}}`
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url, strings.NewReader(body))
+	if err != nil {
+		return err
+	}
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+		"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "echo",
+	} {
+		request.Header.Set(name, value)
+	}
+	response, err := f.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // nothing was written to it
+	_, err = io.Copy(io.Discard, response.Body)
+	return err
+}
