@@ -42,9 +42,11 @@ var arrows = map[string][]string{
 	"config":   {"approval", "document", "egress", "failure", "messages", "narrow", "secret", "spec"},
 	"egress":   {"failure"},
 
-	"journal/memory": {"failure", "journal"},
-	"model/openai":   {"failure", "model", "secret"},
-	"model/scripted": {"document", "failure", "model"},
+	"journal/memory":  {"failure", "journal"},
+	"model/anthropic": {"model", "model/endpoint", "secret"},
+	"model/endpoint":  {"failure", "model", "secret"},
+	"model/openai":    {"model", "model/endpoint", "secret"},
+	"model/scripted":  {"document", "failure", "model"},
 
 	"mcpwire":             {"failure", "mcpwire/bounded", "mcpwire/eventstream", "messages", "narrow", "secret"},
 	"mcpwire/bounded":     {},

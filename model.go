@@ -7,6 +7,7 @@ import (
 
 	"github.com/psych-systems/psych-go/egress"
 	"github.com/psych-systems/psych-go/model"
+	"github.com/psych-systems/psych-go/model/anthropic"
 	"github.com/psych-systems/psych-go/model/openai"
 	"github.com/psych-systems/psych-go/secret"
 )
@@ -25,6 +26,20 @@ func OpenAI(baseURL string, key func(ctx context.Context) (secret.Text, error)) 
 			return nil, err
 		}
 		return openai.New(openai.Options{BaseURL: baseURL, Client: client, Key: key, Logger: logger})
+	}
+}
+
+// Anthropic is a model behind Anthropic's Messages API, or any endpoint that speaks
+// it. The base URL is what stands before /v1/messages, such as
+// https://api.anthropic.com; it opens its own address for the model and nothing else.
+// The key is asked for at each request; nil sends none.
+func Anthropic(baseURL string, key func(ctx context.Context) (secret.Text, error)) Model {
+	return func(out *egress.Egress, logger *zap.Logger) (model.Port, error) {
+		client, err := out.ModelClient(baseURL)
+		if err != nil {
+			return nil, err
+		}
+		return anthropic.New(anthropic.Options{BaseURL: baseURL, Client: client, Key: key, Logger: logger})
 	}
 }
 

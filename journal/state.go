@@ -212,8 +212,9 @@ func (s *State) tellResults() {
 	dispatched := false
 	for _, call := range s.Calls {
 		dispatched = dispatched || call.Started != nil
-		s.Conversation = append(s.Conversation,
-			model.Message{Role: model.RoleTool, CallID: call.CallID, Text: call.Finished.Result})
+		s.Conversation = append(s.Conversation, model.Message{
+			Role: model.RoleTool, CallID: call.CallID, Text: call.Finished.Result, Failed: call.Finished.Outcome != OutcomeOK,
+		})
 	}
 	s.UndispatchableTurns++
 	if dispatched {

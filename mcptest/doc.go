@@ -26,8 +26,9 @@
 //
 // # The model
 //
-// [NewModel] starts an OpenAI-compatible chat completions endpoint that plays
-// a list of [ModelAnswer] values, or computes them from the request.
+// [NewModel] starts an endpoint that speaks chat completions as OpenAI does and
+// messages as Anthropic does. It plays a list of [ModelAnswer] values, or computes
+// them from the request; one answer does for both.
 //
 // # The bystander
 //

@@ -2,7 +2,6 @@ package mcptest
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,10 +11,10 @@ import (
 	"time"
 )
 
-// Model is a model endpoint on a loopback socket that speaks chat completions, as
-// a stream and as one body. It refuses what the real endpoints refuse: tool names
-// with other characters, and calls and results that do not belong together. Its
-// methods are safe for concurrent use.
+// Model is a model endpoint on a loopback socket that speaks chat completions and
+// Anthropic's messages, each as a stream and as one body. It refuses what the real
+// endpoints refuse: tool names with other characters, and calls and results that do
+// not belong together. Its methods are safe for concurrent use.
 type Model struct {
 	tb      testing.TB
 	address string
@@ -42,8 +41,12 @@ func NewModel(tb testing.TB, answers ...ModelAnswer) *Model {
 	return m
 }
 
-// URL is the base URL of the endpoint; it ends in /v1.
-func (m *Model) URL() string { return "http://" + m.address + "/v1" }
+// URL is the base URL for chat completions; it ends in /v1.
+func (m *Model) URL() string { return m.AnthropicURL() + "/v1" }
+
+// AnthropicURL is the base URL for Anthropic's messages, which are asked for at
+// /v1/messages beneath it.
+func (m *Model) AnthropicURL() string { return "http://" + m.address }
 
 // Play adds answers to those that are still to be played.
 func (m *Model) Play(answers ...ModelAnswer) {
@@ -59,8 +62,8 @@ func (m *Model) AnswerWith(compute func(ModelRequest) ModelAnswer) {
 	m.compute = compute
 }
 
-// RequireKey makes the endpoint refuse requests with another bearer token; "" takes
-// any.
+// RequireKey makes the endpoint refuse requests with another key, which is a bearer
+// token or, for messages, an X-Api-Key; "" takes any.
 func (m *Model) RequireKey(key string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,18 +105,39 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 		return // the client hung up
 	}
 	request := ModelRequest{Request: NewRequest(hr, body)}
-	invalid := request.parse(body)
+	spoken, known := apis[hr.URL.Path]
+	if !known {
+		spoken = chatCompletions{}
+	}
+	invalid := spoken.parse(&request, body)
 	answer := m.take(request)
 	switch {
-	case hr.Method != http.MethodPost || hr.URL.Path != "/v1/chat/completions":
+	case hr.Method != http.MethodPost || !known:
 		answer = ModelFailure(http.StatusNotFound, "Unknown request URL")
 	case m.refuses(request.Token()):
 		answer = ModelFailure(http.StatusUnauthorized, "Incorrect API key provided")
 	case invalid != "":
 		answer = ModelFailure(http.StatusBadRequest, invalid)
 	}
-	answer.write(w, request, hr)
+	answer.write(w, spoken, request, hr)
 }
+
+// api is one of the forms that a Model speaks.
+type api interface {
+	// parse reads a body and says what a real endpoint would refuse; "" for nothing.
+	parse(request *ModelRequest, body []byte) (invalid string)
+	// chunks are the pieces of a streamed answer, each as it stands on the wire, and
+	// its end, which a broken answer does not reach.
+	chunks(a ModelAnswer, request ModelRequest) (chunks []string, end string)
+	// completion is an answer as one body.
+	completion(a ModelAnswer, request ModelRequest) object
+	// failure is a failure as one body; event is an error inside a stream.
+	failure(status int, message string) object
+	event(raw string) string
+}
+
+// apis says what is spoken where.
+var apis = map[string]api{"/v1/chat/completions": chatCompletions{}, "/v1/messages": messages{}}
 
 // take logs a request and takes its answer.
 func (m *Model) take(request ModelRequest) ModelAnswer {
@@ -148,19 +172,34 @@ type ModelRequest struct {
 	Request // its HTTP side; Body is every byte of it
 	Model   string
 	Stream  bool
+	// MaxTokens is how long the answer may be; 0 where the request does not say.
+	MaxTokens int
 	// IncludeUsage says that a streamed answer is to end with its usage.
 	IncludeUsage bool
 	Messages     []ModelMessage
 	Tools        []ModelTool
 }
 
-// ModelMessage is one message of a conversation.
+// Token is the request's key; "" for none.
+func (r ModelRequest) Token() string {
+	if key := r.Header.Get("X-Api-Key"); key != "" {
+		return key
+	}
+	return r.Request.Token()
+}
+
+// ModelMessage is one message of a conversation. A request in the form of
+// Anthropic's messages reads like one of chat completions: its system prompt is a
+// message of the role "system" and each tool result one of the role "tool".
 type ModelMessage struct {
 	Role string
 	// Content is the text, or raw JSON where it is no text.
 	Content    string
 	ToolCalls  []ModelCall
 	ToolCallID string
+	// Failed says that a tool result is marked as an error; chat completions have no
+	// such mark.
+	Failed bool
 }
 
 // ModelTool is a tool that the model was offered.
@@ -169,50 +208,4 @@ type ModelTool struct {
 	Description string
 	// Parameters is the schema, byte for byte.
 	Parameters json.RawMessage
-}
-
-// parse reads the body and says what a real endpoint would refuse; "" for nothing.
-func (r *ModelRequest) parse(body []byte) (invalid string) {
-	var wire struct {
-		Model         string `json:"model"`
-		Stream        bool   `json:"stream"`
-		StreamOptions struct {
-			IncludeUsage bool `json:"include_usage"`
-		} `json:"stream_options"`
-		Messages []struct {
-			Role       string          `json:"role"`
-			Content    json.RawMessage `json:"content"`
-			ToolCallID string          `json:"tool_call_id"`
-			ToolCalls  []struct {
-				ID       string `json:"id"`
-				Function struct {
-					Name      string `json:"name"`
-					Arguments string `json:"arguments"`
-				} `json:"function"`
-			} `json:"tool_calls"`
-		} `json:"messages"`
-		Tools []struct {
-			Function struct {
-				Name        string          `json:"name"`
-				Description string          `json:"description"`
-				Parameters  json.RawMessage `json:"parameters"`
-			} `json:"function"`
-		} `json:"tools"`
-	}
-	if err := json.Unmarshal(body, &wire); err != nil {
-		return fmt.Sprintf("the body cannot be read: %v", err)
-	}
-	r.Model, r.Stream, r.IncludeUsage = wire.Model, wire.Stream, wire.StreamOptions.IncludeUsage
-	for _, m := range wire.Messages {
-		message := ModelMessage{Role: m.Role, Content: string(m.Content), ToolCallID: m.ToolCallID}
-		_ = json.Unmarshal(m.Content, &message.Content) // else it stays raw
-		for _, c := range m.ToolCalls {
-			message.ToolCalls = append(message.ToolCalls, ModelCall{ID: c.ID, Name: c.Function.Name, Arguments: c.Function.Arguments})
-		}
-		r.Messages = append(r.Messages, message)
-	}
-	for _, t := range wire.Tools {
-		r.Tools = append(r.Tools, ModelTool(t.Function))
-	}
-	return r.invalid()
 }

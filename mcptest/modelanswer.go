@@ -1,7 +1,6 @@
 package mcptest
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 )
@@ -17,6 +16,8 @@ type ModelCall struct {
 
 // ModelUsage is what an answer says it cost, in tokens.
 type ModelUsage struct {
+	// Prompt counts all tokens of the prompt, from a cache or not. Anthropic's messages
+	// count apart what came from a cache and what went into one, and are told so.
 	Prompt, Completion int
 	// Cached are the prompt tokens that came from a cache, Stored those that were put
 	// into one, Reasoning the completion tokens that were thought and not said; nil is
@@ -36,6 +37,7 @@ type ModelAnswer struct {
 	status   int // 0 is 200
 	header   map[string]string
 	raw      *string // in place of everything above
+	failed   *string // the message of a failure, in place of an answer
 	breaking breaking
 	after    int // chunks before the break
 	extra    string
@@ -60,13 +62,14 @@ func Say(text string) ModelAnswer { return ModelAnswer{text: text} }
 // name, and two halves of its arguments.
 func Ask(calls ...ModelCall) ModelAnswer { return ModelAnswer{calls: calls} }
 
-// Refuse answers with a refusal in place of a text.
+// Refuse answers with a refusal in place of a text. Over Anthropic's messages it is
+// a text that ends with the reason "refusal".
 func Refuse(text string) ModelAnswer { return ModelAnswer{refusal: text} }
 
-// ModelFailure answers with an HTTP status and an error object.
+// ModelFailure answers with an HTTP status and an error object in the form of the
+// API that was spoken to.
 func ModelFailure(status int, message string) ModelAnswer {
-	return ModelPage(status, "application/json",
-		fmt.Sprintf(`{"error":{"message":%s,"type":"invalid_request_error","param":null,"code":null}}`, quote(message)))
+	return ModelAnswer{status: status, failed: &message, header: map[string]string{}}
 }
 
 // ModelPage answers with an HTTP status and a raw body.
@@ -103,7 +106,9 @@ func (a ModelAnswer) Costs(usage ModelUsage) ModelAnswer {
 }
 
 // Finishes gives the finish reason, such as "length" or "content_filter"; without it
-// an answer says "stop", or "tool_calls" where it asks for some.
+// an answer says "stop", or "tool_calls" where it asks for some. Over Anthropic's
+// messages these four are "max_tokens", "refusal", "end_turn" and "tool_use", and any
+// other is sent as it is.
 func (a ModelAnswer) Finishes(reason string) ModelAnswer {
 	a.finish = reason
 	return a

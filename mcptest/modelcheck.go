@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// toolName is what chat completions endpoints take as the name of a function.
+// toolName is what endpoints take as the name of a function.
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // invalid says what a real endpoint would refuse about a request; "" for nothing.

@@ -9,7 +9,7 @@ import (
 type object map[string]any
 
 // write sends an answer.
-func (a ModelAnswer) write(w http.ResponseWriter, request ModelRequest, hr *http.Request) {
+func (a ModelAnswer) write(w http.ResponseWriter, spoken api, request ModelRequest, hr *http.Request) {
 	if a.released != nil {
 		select {
 		case <-a.released:
@@ -20,50 +20,46 @@ func (a ModelAnswer) write(w http.ResponseWriter, request ModelRequest, hr *http
 	for name, value := range a.header {
 		w.Header().Set(name, value)
 	}
-	if a.raw != nil {
+	switch {
+	case a.raw != nil:
 		w.WriteHeader(max(a.status, http.StatusOK))
 		writeFlushed(w, *a.raw)
-		return
-	}
-	if request.Stream {
+	case a.failed != nil:
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(a.status)
+		writeFlushed(w, encode(spoken.failure(a.status, *a.failed)))
+	case request.Stream:
 		beginEvents(w)
-		a.writeChunks(w, request, hr)
-		return
+		a.writeChunks(w, spoken, request, hr)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		body := encode(spoken.completion(a, request))
+		if a.breaking != breaksNot {
+			body = body[:len(body)/2]
+		}
+		writeFlushed(w, body)
+		a.stop(w, spoken, hr)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	body := encode(a.completion(request))
-	if a.breaking != breaksNot {
-		body = body[:len(body)/2]
-	}
-	writeFlushed(w, body)
-	a.stop(w, hr)
 }
 
 // writeChunks sends an answer as a stream.
-func (a ModelAnswer) writeChunks(w http.ResponseWriter, request ModelRequest, hr *http.Request) {
-	for i, delta := range a.deltas() {
+func (a ModelAnswer) writeChunks(w http.ResponseWriter, spoken api, request ModelRequest, hr *http.Request) {
+	chunks, end := spoken.chunks(a, request)
+	for i, chunk := range chunks {
 		if a.breaking != breaksNot && i == a.after {
-			a.stop(w, hr)
-			return
+			break
 		}
-		writeFlushed(w, "data: "+encode(chunk(request, []object{{"index": 0, "delta": delta, "finish_reason": nil}}))+"\n\n")
+		writeFlushed(w, chunk)
 	}
 	if a.breaking != breaksNot {
-		a.stop(w, hr)
+		a.stop(w, spoken, hr)
 		return
 	}
-	last := chunk(request, []object{{"index": 0, "delta": object{}, "finish_reason": a.finishReason()}})
-	writeFlushed(w, "data: "+encode(last)+"\n\n")
-	if request.IncludeUsage && a.usage != nil {
-		usage := chunk(request, []object{})
-		usage["usage"] = a.usage.object()
-		writeFlushed(w, "data: "+encode(usage)+"\n\n")
-	}
-	writeFlushed(w, "data: [DONE]\n\n")
+	writeFlushed(w, end)
 }
 
 // stop is how a broken answer ends.
-func (a ModelAnswer) stop(w http.ResponseWriter, hr *http.Request) {
+func (a ModelAnswer) stop(w http.ResponseWriter, spoken api, hr *http.Request) {
 	switch a.breaking {
 	case breaksNot, breaksEnd:
 	case breaksCut:
@@ -71,40 +67,17 @@ func (a ModelAnswer) stop(w http.ResponseWriter, hr *http.Request) {
 	case breaksIdle:
 		<-hr.Context().Done()
 	case breaksError:
-		writeFlushed(w, "data: "+a.extra+"\n\n")
+		writeFlushed(w, spoken.event(a.extra))
 	}
 }
 
-// deltas are the pieces of a streamed answer, before its finish reason.
-func (a ModelAnswer) deltas() []object {
-	deltas := []object{{"role": "assistant", "content": ""}}
-	for _, piece := range pieces(a.text) {
-		deltas = append(deltas, object{"content": piece})
+// halves splits a call's arguments in two, between characters.
+func halves(arguments string) []string {
+	half := len(arguments) / 2
+	for half > 0 && arguments[half]>>6 == 0b10 { // inside a character
+		half--
 	}
-	for _, piece := range pieces(a.refusal) {
-		deltas = append(deltas, object{"refusal": piece})
-	}
-	for i, c := range a.calls {
-		call := func(members object) { deltas = append(deltas, object{"tool_calls": []object{members}}) }
-		first := object{"index": i, "type": "function", "function": object{"name": c.Name, "arguments": ""}}
-		if c.ID != "" {
-			first["id"] = c.ID
-		}
-		if a.whole {
-			first["function"] = object{"name": c.Name, "arguments": c.Arguments}
-			call(first)
-			continue
-		}
-		call(first)
-		half := len(c.Arguments) / 2
-		for half > 0 && c.Arguments[half]>>6 == 0b10 { // inside a character
-			half--
-		}
-		for _, part := range []string{c.Arguments[:half], c.Arguments[half:]} {
-			call(object{"index": i, "function": object{"arguments": part}})
-		}
-	}
-	return deltas
+	return []string{arguments[:half], arguments[half:]}
 }
 
 // pieces splits a text into pieces of at most 8 characters.
@@ -116,53 +89,6 @@ func pieces(text string) (split []string) {
 		characters = characters[n:]
 	}
 	return split
-}
-
-func chunk(request ModelRequest, choices []object) object {
-	return object{
-		"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": request.At.Unix(),
-		"model": request.Model, "choices": choices,
-	}
-}
-
-// completion is an answer as one body.
-func (a ModelAnswer) completion(request ModelRequest) object {
-	message := object{"role": "assistant", "content": a.text, "refusal": nil}
-	if a.refusal != "" {
-		message["content"], message["refusal"] = nil, a.refusal
-	}
-	var calls []object
-	for _, c := range a.calls {
-		calls = append(calls, object{"id": c.ID, "type": "function", "function": object{"name": c.Name, "arguments": c.Arguments}})
-	}
-	if len(calls) > 0 {
-		message["tool_calls"] = calls
-	}
-	whole := chunk(request, []object{{"index": 0, "message": message, "finish_reason": a.finishReason()}})
-	whole["object"] = "chat.completion"
-	if a.usage != nil {
-		whole["usage"] = a.usage.object()
-	}
-	return whole
-}
-
-func (u ModelUsage) object() object {
-	members := object{
-		"prompt_tokens": u.Prompt, "completion_tokens": u.Completion, "total_tokens": u.Prompt + u.Completion,
-	}
-	details := func(of, name string, tokens *int) {
-		if tokens == nil {
-			return
-		}
-		if members[of] == nil {
-			members[of] = object{}
-		}
-		members[of].(object)[name] = *tokens
-	}
-	details("prompt_tokens_details", "cached_tokens", u.Cached)
-	details("prompt_tokens_details", "cache_write_tokens", u.Stored)
-	details("completion_tokens_details", "reasoning_tokens", u.Reasoning)
-	return members
 }
 
 func encode(value object) string {

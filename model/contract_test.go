@@ -16,6 +16,7 @@ import (
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/mcptest"
 	"github.com/psych-systems/psych-go/model"
+	"github.com/psych-systems/psych-go/model/anthropic"
 	"github.com/psych-systems/psych-go/model/openai"
 	"github.com/psych-systems/psych-go/model/scripted"
 )
@@ -40,26 +41,8 @@ var conversation = []said{
 
 // ports makes each implementation of the port hold the conversation.
 var ports = map[string]func(t *testing.T) model.Port{
-	"openai": func(t *testing.T) model.Port {
-		endpoint := mcptest.NewModel(t)
-		endpoint.AnswerWith(func(request mcptest.ModelRequest) mcptest.ModelAnswer {
-			turn := 0
-			for _, m := range request.Messages {
-				if m.Role == "assistant" {
-					turn++
-				}
-			}
-			if turn >= len(conversation) {
-				return mcptest.ModelFailure(http.StatusBadRequest, "nothing is left to say")
-			}
-			answer := mcptest.Say(conversation[turn].text)
-			for _, c := range conversation[turn].calls {
-				answer = answer.And(mcptest.ModelCall{ID: "same", Name: c.Name, Arguments: c.Arguments})
-			}
-			return answer
-		})
-		return openAI(t, endpoint)
-	},
+	"openai":    func(t *testing.T) model.Port { return openAI(t, played(t)) },
+	"anthropic": func(t *testing.T) model.Port { return claude(t, played(t)) },
 	"scripted": func(*testing.T) model.Port {
 		var turns []scripted.Turn
 		for _, s := range conversation {
@@ -73,11 +56,49 @@ var ports = map[string]func(t *testing.T) model.Port{
 	},
 }
 
+// played is an endpoint that holds the conversation.
+func played(t *testing.T) *mcptest.Model {
+	endpoint := mcptest.NewModel(t)
+	endpoint.AnswerWith(func(request mcptest.ModelRequest) mcptest.ModelAnswer {
+		turn := 0
+		for _, m := range request.Messages {
+			if m.Role == "assistant" {
+				turn++
+			}
+		}
+		if turn >= len(conversation) {
+			return mcptest.ModelFailure(http.StatusBadRequest, "nothing is left to say")
+		}
+		answer := mcptest.Say(conversation[turn].text)
+		for _, c := range conversation[turn].calls {
+			answer = answer.And(mcptest.ModelCall{ID: "same", Name: c.Name, Arguments: c.Arguments})
+		}
+		return answer
+	})
+	return endpoint
+}
+
+// adapters ask an endpoint, each in the form of its API.
+var adapters = map[string]func(*testing.T, *mcptest.Model) model.Port{"openai": openAI, "anthropic": claude}
+
 func openAI(t *testing.T, endpoint *mcptest.Model) model.Port {
-	t.Helper()
+	port, err := openai.New(openai.Options{BaseURL: endpoint.URL(), Client: newClient(t), Backoff: time.Millisecond})
+	return made(t, port, err)
+}
+
+func claude(t *testing.T, endpoint *mcptest.Model) model.Port {
+	port, err := anthropic.New(anthropic.Options{BaseURL: endpoint.AnthropicURL(), Client: newClient(t), Backoff: time.Millisecond})
+	return made(t, port, err)
+}
+
+func newClient(t *testing.T) *http.Client {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	port, err := openai.New(openai.Options{BaseURL: endpoint.URL(), Client: &http.Client{Transport: transport}})
+	return &http.Client{Transport: transport}
+}
+
+func made(t *testing.T, port model.Port, err error) model.Port {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,46 +201,64 @@ func TestEveryPortLeavesItsRequestAlone(t *testing.T) {
 	}
 }
 
-// What only an endpoint can do, as the endpoint sees and says it.
+// What only an endpoint can do, as the endpoint sees and says it. A usage means the
+// same whichever way the API counts it.
 func TestTheEndpointIsAskedAgainUntilItAnswers(t *testing.T) {
-	cached, reasoned := 60, 5
-	endpoint := mcptest.NewModel(t,
-		mcptest.ModelPage(http.StatusServiceUnavailable, "text/html", "<p>busy</p>"),
-		mcptest.Say("").CutAfter(0),
-		mcptest.Say("Hello there, you.").Costs(mcptest.ModelUsage{Prompt: 100, Completion: 9, Cached: &cached, Reasoning: &reasoned}),
-	)
-	got, err := openAI(t, endpoint).Generate(t.Context(), opening(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := endpoint.WaitFor(3)
-	if got.Text != "Hello there, you." || *got.Usage.Input != 40 || *got.Usage.CacheRead != 60 || *got.Usage.Output != 9 ||
-		*got.Usage.Reasoning != 5 || got.Usage.CacheWrite != nil || got.RequestBytes != int64(len(asked[2].Body)) {
-		t.Errorf("got %+v", got)
-	}
-	for _, r := range asked {
-		if string(r.Body) != string(asked[0].Body) || r.Token() != "" {
-			t.Errorf("it was asked %s", r.Body)
+	cached, stored, reasoned := 60, 10, 5
+	for name, adapter := range adapters {
+		endpoint := mcptest.NewModel(t,
+			mcptest.ModelPage(http.StatusServiceUnavailable, "text/html", "<p>busy</p>"),
+			mcptest.Say("").CutAfter(0),
+			mcptest.Say("Hello there, you.").Costs(mcptest.ModelUsage{
+				Prompt: 100, Completion: 9, Cached: &cached, Stored: &stored, Reasoning: &reasoned,
+			}),
+			mcptest.Say("Hello.").Costs(mcptest.ModelUsage{Prompt: 100, Completion: 9}),
+		)
+		port := adapter(t, endpoint)
+		got, err := port.Generate(t.Context(), opening(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := endpoint.WaitFor(3)
+		if got.Text != "Hello there, you." || *got.Usage.Input != 30 || *got.Usage.CacheRead != 60 || *got.Usage.CacheWrite != 10 ||
+			*got.Usage.Output != 9 || *got.Usage.Reasoning != 5 || got.RequestBytes != int64(len(asked[2].Body)) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+		for _, r := range asked {
+			if string(r.Body) != string(asked[0].Body) || r.Token() != "" {
+				t.Errorf("%s: it was asked %s", name, r.Body)
+			}
+		}
+		got, err = port.Generate(t.Context(), opening(), nil)
+		if err != nil || *got.Usage.Input != 100 || got.Usage.CacheRead != nil || got.Usage.CacheWrite != nil || got.Usage.Reasoning != nil {
+			t.Errorf("%s: got %+v (%v)", name, got, err)
 		}
 	}
 }
 
 func TestAnAnswerThatBreaksOffIsNotBegunAgain(t *testing.T) {
-	endpoint := mcptest.NewModel(t, mcptest.Say("One and two and three.").CutAfter(2), mcptest.Say("Another one."))
-	var shown strings.Builder
-	_, err := openAI(t, endpoint).Generate(t.Context(), opening(), func(piece string) { shown.WriteString(piece) })
-	if failure.KindOf(err) != failure.KindModelError || shown.String() != "One and " || len(endpoint.Requests()) != 1 {
-		t.Errorf("got %v after %q", err, shown.String())
+	for name, adapter := range adapters {
+		endpoint := mcptest.NewModel(t, mcptest.Say("One and two and three.").CutAfter(2), mcptest.Say("Another one."))
+		var shown strings.Builder
+		_, err := adapter(t, endpoint).Generate(t.Context(), opening(), func(piece string) { shown.WriteString(piece) })
+		if failure.KindOf(err) != failure.KindModelError || shown.String() != "One and " || len(endpoint.Requests()) != 1 {
+			t.Errorf("%s: got %v after %q", name, err, shown.String())
+		}
 	}
 }
 
+// A refusal is a text to OpenAI's API, and to Anthropic's a reason to end.
 func TestAnAnswerThatIsCutShortSaysSo(t *testing.T) {
-	endpoint := mcptest.NewModel(t, mcptest.Say("Half").Finishes("length"), mcptest.Say("").Finishes("content_filter"), mcptest.Refuse("I will not."))
-	port := openAI(t, endpoint)
-	for _, want := range []struct{ text, cut string }{{"Half", "length"}, {"", "content filter"}, {"I will not.", ""}} {
-		got, err := port.Generate(t.Context(), opening(), nil)
-		if err != nil || got.Text != want.text || !strings.Contains(got.Cut, want.cut) || (want.cut == "") != (got.Cut == "") {
-			t.Errorf("got %+v (%v)", got, err)
+	for name, words := range map[string][]string{
+		"openai": {"length", "content filter", ""}, "anthropic": {"length", "refuses", "refuses"},
+	} {
+		port := adapters[name](t, mcptest.NewModel(t,
+			mcptest.Say("Half").Finishes("length"), mcptest.Say("").Finishes("content_filter"), mcptest.Refuse("I will not.")))
+		for i, text := range []string{"Half", "", "I will not."} {
+			got, err := port.Generate(t.Context(), opening(), nil)
+			if err != nil || got.Text != text || !strings.Contains(got.Cut, words[i]) || (words[i] == "") != (got.Cut == "") {
+				t.Errorf("%s: got %+v (%v)", name, got, err)
+			}
 		}
 	}
 }

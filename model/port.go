@@ -48,6 +48,9 @@ type Message struct {
 	ToolCalls []ToolCall
 	// CallID is the call that a tool message answers.
 	CallID string
+	// Failed says that a tool message tells of a call that did not succeed. Its text
+	// says so as well, for the APIs that have no such mark.
+	Failed bool
 }
 
 // Tool is a tool as the model sees it.

@@ -142,6 +142,9 @@ func (d *deployment) model() (psych.Model, error) {
 	case config.APIOpenAI:
 		key, err := d.modelKey(named.Credential)
 		return psych.OpenAI(named.BaseURL, key), err
+	case config.APIAnthropic:
+		key, err := d.modelKey(named.Credential)
+		return psych.Anthropic(named.BaseURL, key), err
 	case config.APIScripted:
 		text, err := readFile(named.Script, "the script")
 		if err != nil {
@@ -150,7 +153,7 @@ func (d *deployment) model() (psych.Model, error) {
 		script, err := scripted.Parse(named.Script, text)
 		return psych.UseModel(script), err
 	default:
-		return nil, d.wrong("the model API %s is not in this version; openai and scripted are", named.API)
+		return nil, d.wrong("the model API %s is none of openai, anthropic and scripted", named.API)
 	}
 }
 

@@ -27,7 +27,7 @@ func peersOf(t *testing.T, story string) []string {
 	model.RequireKey(modelKey)
 	variables := []string{
 		"DESK=" + locked.URL(), "OPEN=" + open.URL(), "SSE=" + older.URL(), "DEAD=" + deadURL(t),
-		"GORACE=" + os.Getenv("GORACE"), "MODEL=" + model.URL(), "DESK_TOKEN=" + deskToken, "MODEL_KEY=" + modelKey,
+		"GORACE=" + os.Getenv("GORACE"), "MODEL=" + model.URL(), "ANTHROPIC=" + model.AnthropicURL(), "DESK_TOKEN=" + deskToken, "MODEL_KEY=" + modelKey,
 	}
 	if story == "everything" {
 		variables = append(variables, everythingVariables(t)...)

@@ -20,18 +20,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// endpoint plays one answer a request, the last one again and again, and keeps
+// peer plays one answer a request, the last one again and again, and keeps
 // what it was sent.
-type endpoint struct {
+type peer struct {
 	*httptest.Server
 	mu       sync.Mutex
 	requests []*http.Request
 	bodies   []string
 }
 
-func serve(t *testing.T, answers ...http.HandlerFunc) *endpoint {
+func serve(t *testing.T, answers ...http.HandlerFunc) *peer {
 	t.Helper()
-	e := &endpoint{}
+	e := &peer{}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		e.mu.Lock()
@@ -45,18 +45,18 @@ func serve(t *testing.T, answers ...http.HandlerFunc) *endpoint {
 	return e
 }
 
-func (e *endpoint) asked() int {
+func (e *peer) asked() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.requests)
 }
 
 // model returns a model that asks the endpoint, with pauses too short to notice.
-func (e *endpoint) model(t *testing.T, change ...func(*Options)) *Model {
+func (e *peer) model(t *testing.T, change ...func(*Options)) *Model {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
-	options := Options{BaseURL: e.URL + "/v1", Client: &http.Client{Transport: transport}}
+	options := Options{BaseURL: e.URL + "/v1", Client: &http.Client{Transport: transport}, Backoff: time.Millisecond}
 	for _, each := range change {
 		each(&options)
 	}
@@ -64,7 +64,6 @@ func (e *endpoint) model(t *testing.T, change ...func(*Options)) *Model {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.backoff = time.Millisecond
 	return m
 }
 

@@ -77,7 +77,7 @@ func TestUntrustedCertificateIsNotTriedAgain(t *testing.T) {
 		}
 	}
 	server.StartTLS()
-	m := (&endpoint{Server: server}).model(t)
+	m := (&peer{Server: server}).model(t)
 	_, err := m.Generate(t.Context(), question, nil)
 	server.Close()
 	wantFailure(t, err, failure.KindModelError, "certificate")

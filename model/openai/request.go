@@ -2,15 +2,10 @@ package openai
 
 import (
 	"bytes"
-	"encoding/json"
-	"fmt"
 
-	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/model"
+	"github.com/psych-systems/psych-go/model/endpoint"
 )
-
-// noProperties is the schema of a tool that came without one.
-const noProperties = `{"type":"object","properties":{}}`
 
 type message struct {
 	Role       string     `json:"role"`
@@ -35,11 +30,11 @@ type function struct {
 func encode(request model.Request) ([]byte, error) {
 	body := &bytes.Buffer{}
 	body.WriteString(`{"model":`)
-	if err := write(body, request.Model); err != nil {
+	if err := endpoint.Write(body, request.Model); err != nil {
 		return nil, err
 	}
 	body.WriteString(`,"messages":`)
-	if err := write(body, messages(request)); err != nil {
+	if err := endpoint.Write(body, messages(request)); err != nil {
 		return nil, err
 	}
 	// Endpoints refuse an empty list of tools.
@@ -61,38 +56,11 @@ func encode(request model.Request) ([]byte, error) {
 }
 
 func writeTool(body *bytes.Buffer, tool model.Tool) error {
-	schema := []byte(tool.InputSchema)
-	if len(schema) == 0 {
-		schema = []byte(noProperties)
-	}
-	if !json.Valid(schema) {
-		return failure.New(failure.KindModelError,
-			fmt.Sprintf("the input schema of %s is no JSON and cannot be offered to the model", tool.Name), nil)
-	}
-	body.WriteString(`{"type":"function","function":{"name":`)
-	if err := write(body, tool.Name); err != nil {
+	body.WriteString(`{"type":"function","function":{`)
+	if err := endpoint.WriteTool(body, tool, "parameters"); err != nil {
 		return err
 	}
-	if tool.Description != "" {
-		body.WriteString(`,"description":`)
-		if err := write(body, tool.Description); err != nil {
-			return err
-		}
-	}
-	body.WriteString(`,"parameters":`)
-	body.Write(schema)
 	body.WriteString(`}}`)
-	return nil
-}
-
-// write encodes a value without the escapes that JSON inside HTML would need.
-func write(body *bytes.Buffer, value any) error {
-	encoder := json.NewEncoder(body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(value); err != nil {
-		return failure.New(failure.KindModelError, "the request to the model cannot be written as JSON", err)
-	}
-	body.Truncate(body.Len() - 1) // the encoder's newline
 	return nil
 }
 
@@ -119,16 +87,4 @@ func messages(request model.Request) []message {
 		all = append(all, one)
 	}
 	return all
-}
-
-// takenIDs are the ids of the conversation's calls so far. A new call must not
-// bear one of them: its answer would be taken for the old call's.
-func takenIDs(request model.Request) map[string]bool {
-	taken := map[string]bool{}
-	for _, said := range request.Messages {
-		for _, call := range said.ToolCalls {
-			taken[call.ID] = true
-		}
-	}
-	return taken
 }

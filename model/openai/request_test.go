@@ -123,6 +123,7 @@ func TestOptionsThatCannotBeUsed(t *testing.T) {
 		"no client":      {BaseURL: "https://models.example/v1"},
 		"idle":           {BaseURL: "https://models.example/v1", Client: client, Idle: -1},
 		"attempts":       {BaseURL: "https://models.example/v1", Client: client, Attempts: -1},
+		"backoff":        {BaseURL: "https://models.example/v1", Client: client, Backoff: -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := New(options)

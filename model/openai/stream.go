@@ -3,11 +3,11 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/psych-systems/psych-go/model"
+	"github.com/psych-systems/psych-go/model/endpoint"
 )
 
 // chunk is one event of the stream, or the whole answer of an endpoint that
@@ -72,11 +72,23 @@ type assembly struct {
 	finish string
 }
 
+// Take implements [endpoint.Answer].
+func (a *assembly) Take(data []byte, show func(string)) (over bool, failed *endpoint.Fault) {
+	data = bytes.TrimSpace(data)
+	if bytes.Equal(data, []byte("[DONE]")) {
+		return true, nil
+	}
+	return false, a.add(data, show)
+}
+
+// Finished implements [endpoint.Answer].
+func (a *assembly) Finished() bool { return a.finish != "" }
+
 // add takes in one chunk and shows its text.
-func (a *assembly) add(data []byte, show func(string)) *fault {
+func (a *assembly) add(data []byte, show func(string)) *endpoint.Fault {
 	var next chunk
 	if err := json.Unmarshal(data, &next); err != nil {
-		return &fault{predicate: "sent a piece of its answer that cannot be read", passing: true}
+		return &endpoint.Fault{Predicate: "sent a piece of its answer that cannot be read", Passing: true}
 	}
 	if len(next.Error) > 0 && !bytes.Equal(next.Error, []byte("null")) {
 		return reported(next.Error)
@@ -98,7 +110,7 @@ func (a *assembly) add(data []byte, show func(string)) *fault {
 		}
 	}
 	if choice.FinishReason == "error" {
-		return &fault{predicate: brokeOff, passing: true}
+		return &endpoint.Fault{Predicate: endpoint.BrokeOff, Passing: true}
 	}
 	if choice.FinishReason != "" {
 		a.finish = string(choice.FinishReason)
@@ -108,16 +120,16 @@ func (a *assembly) add(data []byte, show func(string)) *fault {
 
 // reported is the fault that an endpoint tells of inside its answer. A numeric
 // code is the status that it would have answered with.
-func reported(raw json.RawMessage) *fault {
+func reported(raw json.RawMessage) *endpoint.Fault {
 	var event struct {
 		Code loose `json:"code"`
 	}
 	_ = json.Unmarshal(raw, &event) // an error that is a mere text has no code
 	status, err := strconv.Atoi(string(event.Code))
-	return &fault{
-		predicate: "reported an error inside its answer",
-		said:      messageOf(raw),
-		passing:   err != nil || passes(status),
+	return &endpoint.Fault{
+		Predicate: "reported an error inside its answer",
+		Said:      endpoint.MessageOf(raw),
+		Passing:   err != nil || endpoint.Passes(status),
 	}
 }
 
@@ -131,17 +143,11 @@ func (a *assembly) response(taken map[string]bool, requestBytes int64) model.Res
 	case "content_filter":
 		answer.Cut = "the answer was cut by the endpoint's content filter"
 	}
-	fresh := len(taken)
 	for _, one := range a.calls.begun {
-		id := one.id
-		for id == "" || taken[id] {
-			fresh++
-			id = fmt.Sprintf("call_%d", fresh)
-		}
-		taken[id] = true
 		answer.ToolCalls = append(answer.ToolCalls, model.ToolCall{
-			ID: id, Name: one.name, Arguments: one.arguments.String(),
+			ID: one.id, Name: one.name, Arguments: one.arguments.String(),
 		})
 	}
+	endpoint.GiveIDs(answer.ToolCalls, taken)
 	return answer
 }

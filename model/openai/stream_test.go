@@ -231,7 +231,7 @@ func FuzzAssembly(f *testing.F) {
 		var shown strings.Builder
 		for line := range strings.SplitSeq(string(data), "\n") {
 			if failed := a.add([]byte(line), func(piece string) { shown.WriteString(piece) }); failed != nil {
-				wantFailure(t, failed.failure("models.example", ""), failure.KindModelError)
+				wantFailure(t, failed.Failure("models.example", ""), failure.KindModelError)
 			}
 		}
 		answer := a.response(map[string]bool{"call_1": true}, 0)

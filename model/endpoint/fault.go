@@ -1,4 +1,4 @@
-package openai
+package endpoint
 
 import (
 	"bufio"
@@ -22,35 +22,39 @@ import (
 // saidLimit bounds an endpoint's own words in a sentence, in characters.
 const saidLimit = 300
 
-const brokeOff = "broke off its answer"
+// BrokeOff is the predicate of an answer that ended before its end.
+const BrokeOff = "broke off its answer"
 
-// fault is what went wrong in one attempt.
-type fault struct {
-	// predicate says what the endpoint did; it holds nothing that came from outside.
-	predicate string
-	// said is the endpoint's own message; "" when it gave none.
-	said  string
-	cause error
-	// passing says that the same request may succeed later.
-	passing bool
-	// after is how long the endpoint asked to be left alone.
-	after time.Duration
+// Fault is what went wrong in one attempt.
+type Fault struct {
+	// Predicate says what the endpoint did; it holds nothing that came from outside.
+	Predicate string
+	// Said is the endpoint's own message; "" when it gave none.
+	Said string
+	// Cause is the error beneath; nil where the endpoint's answer is the fault.
+	Cause error
+	// Passing says that the same request may succeed later.
+	Passing bool
+	// After is how long the endpoint asked to be left alone.
+	After time.Duration
 	// known is a failure that goes to the caller as it is.
 	known failure.Failure
 }
 
-// Error makes a fault travel through the library as an error.
-func (f *fault) Error() string { return f.predicate }
+// Error makes a fault travel through an API's library as an error.
+func (f *Fault) Error() string { return f.Predicate }
 
-func (f *fault) failure(host, ending string) error {
+// Failure is the fault as a caller is told of it, with the endpoint's host before
+// it and an ending behind it.
+func (f *Fault) Failure(host, ending string) error {
 	if f.known != nil {
 		return f.known
 	}
-	sentence := "the model endpoint " + host + " " + f.predicate + ending
-	if f.said != "" {
-		sentence += ": " + f.said
+	sentence := "the model endpoint " + host + " " + f.Predicate + ending
+	if f.Said != "" {
+		sentence += ": " + f.Said
 	}
-	return failure.New(failure.KindModelError, sentence, f.cause)
+	return failure.New(failure.KindModelError, sentence, f.Cause)
 }
 
 // tries tells of repeated attempts.
@@ -70,18 +74,18 @@ func ended(ctx context.Context) error {
 }
 
 // unanswered is the fault of a request that got no answer or a refusal.
-func (m *Model) unanswered(ctx context.Context, err error) *fault {
-	if refusal, ok := errors.AsType[*fault](err); ok {
+func (e *Endpoint) unanswered(ctx context.Context, err error) *Fault {
+	if refusal, ok := errors.AsType[*Fault](err); ok {
 		if errors.Is(context.Cause(ctx), errIdle) {
-			return m.silent()
+			return e.silent()
 		}
 		return refusal
 	}
-	if failed := m.known(ctx, err); failed != nil {
+	if failed := e.known(ctx, err); failed != nil {
 		return failed
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return &fault{predicate: "showed a certificate that is not trusted", cause: err}
+		return &Fault{Predicate: "showed a certificate that is not trusted", Cause: err}
 	}
 	reason := "could not be reached"
 	if lookup, ok := errors.AsType[*net.DNSError](err); ok && lookup.IsNotFound {
@@ -90,27 +94,27 @@ func (m *Model) unanswered(ctx context.Context, err error) *fault {
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		reason = "refused the connection"
 	}
-	return &fault{predicate: reason, cause: err, passing: true}
+	return &Fault{Predicate: reason, Cause: err, Passing: true}
 }
 
 // brokenOff is the fault of an answer that could not be read on.
-func (m *Model) brokenOff(ctx context.Context, failed *fault) *fault {
-	if errors.Is(failed.cause, bufio.ErrTooLong) {
-		return &fault{predicate: "sent an event that is too large", cause: failed.cause}
+func (e *Endpoint) brokenOff(ctx context.Context, failed *Fault) *Fault {
+	if errors.Is(failed.Cause, bufio.ErrTooLong) {
+		return &Fault{Predicate: "sent an event that is too large", Cause: failed.Cause}
 	}
-	if known := m.known(ctx, failed.cause); known != nil {
+	if known := e.known(ctx, failed.Cause); known != nil {
 		return known
 	}
 	return failed
 }
 
 // known finds the faults that have a name of their own on either way.
-func (m *Model) known(ctx context.Context, err error) *fault {
+func (e *Endpoint) known(ctx context.Context, err error) *Fault {
 	if errors.Is(context.Cause(ctx), errIdle) {
-		return m.silent()
+		return e.silent()
 	}
 	if _, ok := errors.AsType[*failure.McpResponseTooLarge](err); ok {
-		return &fault{predicate: "answered with more bytes than the response ceiling allows", cause: err}
+		return &Fault{Predicate: "answered with more bytes than the response ceiling allows", Cause: err}
 	}
 	found, ok := errors.AsType[failure.Failure](err)
 	if !ok {
@@ -118,50 +122,50 @@ func (m *Model) known(ctx context.Context, err error) *fault {
 	}
 	switch found.Kind() {
 	case failure.KindEgressDenied, failure.KindCancelled:
-		return &fault{predicate: "may not be reached", known: found}
+		return &Fault{Predicate: "may not be reached", known: found}
 	default:
-		return &fault{predicate: "gave an answer that cannot be used", said: found.Error(), cause: err}
+		return &Fault{Predicate: "gave an answer that cannot be used", Said: found.Error(), Cause: err}
 	}
 }
 
-func (m *Model) silent() *fault {
-	return &fault{predicate: fmt.Sprintf("sent nothing for %s", m.idle), cause: errIdle, passing: true}
+func (e *Endpoint) silent() *Fault {
+	return &Fault{Predicate: fmt.Sprintf("sent nothing for %s", e.idle), Cause: errIdle, Passing: true}
 }
 
 // refusalOf reads and closes a response whose status is no success.
-func refusalOf(response *http.Response) *fault {
+func refusalOf(response *http.Response) *Fault {
 	// What cannot be read of a refusal only makes its sentence shorter.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, refusalLimit))
 	_ = response.Body.Close()
 	status := response.StatusCode
 	shown := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
-	failed := &fault{predicate: "answered " + shown, said: messageOf(body), passing: passes(status)}
+	failed := &Fault{Predicate: "answered " + shown, Said: MessageOf(body), Passing: Passes(status)}
 	switch status {
 	case http.StatusUnauthorized:
 		// Endpoints like to repeat a part of the key here.
-		failed.predicate, failed.said = "refused its credential ("+shown+")", ""
+		failed.Predicate, failed.Said = "refused its credential ("+shown+")", ""
 	case http.StatusForbidden:
-		failed.predicate = "refused its credential (" + shown + ")"
+		failed.Predicate = "refused its credential (" + shown + ")"
 	}
-	if failed.passing {
-		failed.after = retryAfter(response.Header, time.Now())
+	if failed.Passing {
+		failed.After = retryAfter(response.Header, time.Now())
 	}
-	if failed.after > longestWait {
-		failed.passing = false
-		failed.predicate += fmt.Sprintf(" and asked for a pause of %s", failed.after.Round(time.Second))
+	if failed.After > longestWait {
+		failed.Passing = false
+		failed.Predicate += fmt.Sprintf(" and asked for a pause of %s", failed.After.Round(time.Second))
 	}
 	return failed
 }
 
-// passes says whether a status tells of a fault that passes.
-func passes(status int) bool {
+// Passes says whether a status tells of a fault that passes.
+func Passes(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooManyRequests || status >= 500
 }
 
-// messageOf finds the message in an error document, in the forms that endpoints
+// MessageOf finds the message in an error document, in the forms that endpoints
 // use: {"error":{"message":…}}, {"error":…}, {"message":…}, {"detail":…}. What
 // is no JSON is no message for people.
-func messageOf(body []byte) string {
+func MessageOf(body []byte) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(body, &members) != nil {
 		var text string
@@ -170,7 +174,7 @@ func messageOf(body []byte) string {
 	}
 	for _, name := range []string{"error", "message", "detail"} {
 		if raw, ok := members[name]; ok && !bytes.Equal(raw, []byte("null")) {
-			if message := messageOf(raw); message != "" {
+			if message := MessageOf(raw); message != "" {
 				return message
 			}
 		}
