@@ -20,6 +20,7 @@ demo: ## watch two tenants' agents at work on a real MCP server
 .PHONY: test
 test: lint proto-check peers ## everything that CI checks
 	go test -race ./...
+	FUZZTIME=1s tools/fuzz/run
 
 .PHONY: lint
 lint: ## vet and lint
@@ -33,6 +34,10 @@ proto: ## generate the protobuf code again
 .PHONY: proto-check
 proto-check: ## compare the protobuf code with its source
 	tools/proto/check
+
+.PHONY: fuzz
+fuzz: ## search for inputs that break a parser (FUZZTIME=30s each)
+	@tools/fuzz/run
 
 .PHONY: bench
 bench: ## measure
