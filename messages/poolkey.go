@@ -113,7 +113,12 @@ func CanonicalURL(raw string) (string, error) {
 		return invalid("must not have a fragment")
 	}
 	host, port := strings.ToLower(parsed.Hostname()), parsed.Port()
-	host = strings.ReplaceAll(host, "%", "%25") // before the zone of an IPv6 address (RFC 6874)
+	if address, zone, zoned := strings.Cut(host, "%"); zoned {
+		if zone == "" || strings.ContainsFunc(zone, func(r rune) bool { return r >= 0x80 || !isUnreserved(byte(r)) }) {
+			return invalid("has an IPv6 zone that is no name")
+		}
+		host = address + "%25" + zone // RFC 6874
+	}
 	if number, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || number == 0) {
 		return invalid("has a port that is not from 1 to 65535")
 	}
