@@ -20,7 +20,7 @@ demo: ## watch two tenants' agents at work on a real MCP server
 .PHONY: test
 test: lint proto-check peers ## everything that CI checks
 	go test -race ./...
-	FUZZTIME=1s tools/fuzz/run
+	FUZZTIME=1s tools/fuzz/run --blind
 
 .PHONY: lint
 lint: ## vet and lint

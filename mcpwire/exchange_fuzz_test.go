@@ -159,7 +159,7 @@ func wantSentence(t *testing.T, fault *Fault) {
 func FuzzEndpoint(f *testing.F) {
 	for _, seed := range []string{
 		"/messages?session=1", "http://peer.example:80/m", "//other.example/m", "http://peer.example@other.example/", "http:foo", "HTTP://PEER.example/m#f",
-		"https://peer.example/", "http://peer.example:8080/", "javascript:x", "\\\\other\\m", "http://u:p@peer.example/", "?x", "", "http://peer.example.:80/", "%zz", "http://peer.example:/m",
+		"https://peer.example/", "http://peer.example:8080/", "javascript:x", "http://u:p@peer.example/", "?x", "", "http://peer.example.:80/", "%zz", "http://peer.example:/m",
 	} {
 		f.Add("event: endpoint\ndata: " + seed + "\n\n")
 	}
