@@ -20,6 +20,7 @@ demo: ## watch two tenants' agents at work on a real MCP server
 .PHONY: test
 test: lint proto-check peers ## everything that CI checks
 	go test -race ./...
+	FUZZTIME=1s tools/fuzz/run --blind
 
 .PHONY: lint
 lint: ## vet and lint
@@ -38,9 +39,13 @@ proto-check: ## compare the protobuf code with its source
 conformance: peers ## have the official suite play every scenario that a client must pass
 	go test -count=1 -v ./conformance
 
+.PHONY: fuzz
+fuzz: ## search for inputs that break a parser (FUZZTIME=30s each)
+	@tools/fuzz/run
+
 .PHONY: bench
 bench: ## measure
-	go test -run '^$$' -bench . -benchmem ./bench/...
+	go test -count=1 -timeout 30m -run '^TestTable$$' ./bench -table
 
 # What the tests use besides Go: a C compiler for the race detector, and Node.js
 # for servers that others wrote.

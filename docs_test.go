@@ -58,7 +58,7 @@ func run(t testing.TB, dir, command string) string {
 }
 
 // TestEveryCommandOfTheReadmeRuns runs each of them but "make test", which is
-// what runs this test.
+// what runs this test, and "make fuzz", which it runs too.
 func TestEveryCommandOfTheReadmeRuns(t *testing.T) {
 	written := commands(read(t, "README.md"))
 	if len(written) < 5 || written[0] != "make demo" || written[1] != "make test" {
@@ -67,6 +67,10 @@ func TestEveryCommandOfTheReadmeRuns(t *testing.T) {
 	for _, command := range written {
 		switch {
 		case command == "make test":
+		case command == "make fuzz":
+			if plan := run(t, ".", "make -n test"); !strings.Contains(plan, strings.TrimSpace(run(t, ".", "make -n fuzz"))) {
+				t.Errorf("make test does not run what make fuzz runs:\n%s", plan)
+			}
 		case strings.HasPrefix(command, "go mod "):
 			// These belong to the reader's own module; the next test runs them.
 		default:

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/psych-systems/psych-go/document"
+	"github.com/psych-systems/psych-go/egress"
 )
 
 // writtenEgress is [Egress] as a file holds it.
@@ -43,7 +44,7 @@ var hostPattern = regexp.MustCompile(`^(\*\.)?[\pL\pN_]([\pL\pM\pN_-]*)(\.[\pL\p
 func validateHosts(path string, hosts []string, found *document.Problems) {
 	for i, written := range hosts {
 		_, err := netip.ParseAddr(strings.Trim(written, "[]"))
-		if err != nil && (len(written) > 255 || !hostPattern.MatchString(written)) {
+		if err != nil && (len(written) > 255 || !hostPattern.MatchString(written)) || !egress.ValidHost(written) {
 			found.Add(document.Index(path, i), `%.80q must be a host name, an IP address, or "*." and a domain, without scheme, port and path`, written)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/psych-systems/psych-go/document"
+	"github.com/psych-systems/psych-go/egress"
 	"github.com/psych-systems/psych-go/spec"
 )
 
@@ -102,6 +103,8 @@ func endpointFault(raw string) string {
 		return "must not hold a user name or password; name a credential instead"
 	case strings.ContainsAny(raw, "?#"):
 		return "must not have a query or a fragment, because paths are put behind it"
+	case !egress.ValidEndpoint(raw):
+		return "has a host that is no name and no address"
 	default:
 		return ""
 	}

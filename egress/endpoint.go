@@ -13,6 +13,13 @@ type endpoint struct {
 	denied hostSet
 }
 
+// ValidEndpoint reports whether a model's base URL has an origin that can be
+// judged.
+func ValidEndpoint(baseURL string) bool {
+	_, err := newEndpoint(baseURL, nil)
+	return err == nil
+}
+
 // newEndpoint reads the base URL of a model.
 func newEndpoint(baseURL string, denials hostSet) (*endpoint, error) {
 	parsed, err := url.Parse(baseURL)

@@ -99,6 +99,12 @@ func (s hostSet) String() string {
 	return strings.Join(names, " ")
 }
 
+// ValidHost reports whether a host rule can hold a text; see [Policy].
+func ValidHost(text string) bool {
+	_, err := patternOf(text)
+	return err == nil
+}
+
 // patternOf reads a pattern of a host rule: a host name, an IP address with or
 // without brackets, or "*." and a domain.
 func patternOf(text string) (host, error) {

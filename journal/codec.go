@@ -84,7 +84,8 @@ type requestedCall struct {
 // string where they are none.
 func (c RequestedCall) MarshalJSON() ([]byte, error) {
 	arguments := json.RawMessage(c.Arguments)
-	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(trimmed) {
+	// Space that is none to JSON makes them no object.
+	if trimmed := bytes.TrimSpace(arguments); len(trimmed) == 0 || trimmed[0] != '{' || !json.Valid(arguments) {
 		quoted, err := json.Marshal(c.Arguments)
 		if err != nil {
 			return nil, err

@@ -69,7 +69,7 @@ func wanted(raw []byte) string {
 	for _, request := range requests {
 		methods[cmp.Or(excerpt(request.Method), "input")] = true
 	}
-	return "an answer to " + strings.Join(slices.Sorted(maps.Keys(methods)), ", ")
+	return "an answer to " + excerpt(strings.Join(slices.Sorted(maps.Keys(methods)), ", "))
 }
 
 // render is a result's content as text: text as it came, everything else named in

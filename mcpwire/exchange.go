@@ -1,8 +1,11 @@
 package mcpwire
 
 import (
+	"bytes"
 	"context"
 	"strings"
+
+	"github.com/psych-systems/psych-go/failure"
 )
 
 // Exchanger speaks to one server. Its methods are safe for concurrent use, and
@@ -77,7 +80,39 @@ func (x *span) find(text []byte, id int64, meet func(*inbound)) (found, error) {
 // a server may repeat.
 func (x *span) refused(e *ServerError) *Fault {
 	if x.token != "" {
-		e.Message = strings.ReplaceAll(e.Message, x.token, "[redacted]")
+		e.Message = conceal(e.Message, x.token)
+		e.Data = bytes.ReplaceAll(e.Data, []byte(x.token), []byte(concealed))
 	}
 	return x.wire.refused(e)
+}
+
+// own is a fault of this span, nil for none, without our own credential in its
+// sentence, wherever the server put it.
+func (x *span) own(fault *Fault) *Fault {
+	if fault == nil || x.token == "" {
+		return fault
+	}
+	said := fault.Error()
+	if clean := conceal(said, x.token); clean != said {
+		fault.failure = failure.New(fault.kind(), clean, fault.failure.Unwrap())
+	}
+	return fault
+}
+
+const concealed = "[redacted]"
+
+// conceal takes a token out of a text, also in letters of another case: media
+// types are read in lower case. Both are compared as ASCII.
+func conceal(text, token string) string {
+	var clean strings.Builder
+	rest := text
+	for i := 0; i+len(token) <= len(rest); {
+		if !strings.EqualFold(rest[i:i+len(token)], token) {
+			i++
+			continue
+		}
+		clean.WriteString(rest[:i] + concealed)
+		rest, i = rest[i+len(token):], 0
+	}
+	return clean.String() + rest
 }

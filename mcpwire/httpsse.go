@@ -61,11 +61,11 @@ func (h *httpSSE) open(credential string) (*eventstream.Reader, io.Closer, *Faul
 	}
 	media := mediaType(response.Header.Get(fieldContentType))
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return nil, nil, h.stream.refusedStatus(response)
+		return nil, nil, h.stream.own(h.stream.refusedStatus(response))
 	}
 	if media != mediaEventStream {
 		_ = response.Body.Close()
-		return nil, nil, h.malformed(fmt.Sprintf("answered with %q, which is no event stream", excerpt(media)), nil)
+		return nil, nil, h.stream.own(h.malformed(fmt.Sprintf("answered with %q, which is no event stream", excerpt(media)), nil))
 	}
 	events := eventstream.NewReader(response.Body, chunk, eventstream.Limits{Event: h.ceiling(), SkipOversize: true})
 	if fault := h.findEndpoint(events); fault != nil {
@@ -88,6 +88,9 @@ func (h *httpSSE) findEndpoint(events *eventstream.Reader) *Fault {
 		if event.Name == "" && len(event.Data) > 0 {
 			return h.malformed("began its stream without naming an endpoint", nil)
 		}
+	}
+	if event.Oversize {
+		return h.malformed("began its stream without naming an endpoint", nil)
 	}
 	if len(bytes.TrimSpace(event.Data)) == 0 {
 		return h.malformed("named an empty endpoint", nil)
@@ -203,7 +206,7 @@ func (h *httpSSE) deposit(x *span, m *Message, body []byte) *Fault {
 		return fault
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return x.refusedStatus(response)
+		return x.own(x.refusedStatus(response))
 	}
 	_, _ = io.CopyN(io.Discard, response.Body, chunk)
 	_ = response.Body.Close()

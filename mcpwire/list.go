@@ -83,11 +83,13 @@ type listing struct {
 	size       int64
 }
 
+func newListing() *listing { return &listing{digest: sha256.New()} }
+
 func (l *listing) etag() string { return hex.EncodeToString(l.digest.Sum(nil)) }
 
 // fetch follows the pages to their end.
 func (s *Session) fetch(ctx context.Context, credential string) (*listing, *Fault) {
-	l := &listing{digest: sha256.New()}
+	l := newListing()
 	seen := make(map[string]bool)
 	limit := s.options.ceiling()
 	for cursor := []byte(nil); ; {

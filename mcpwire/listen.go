@@ -57,6 +57,7 @@ func (s *streamable) Listen(ctx context.Context, m *Message, l Listener) *Fault 
 // unopened explains why there is no stream.
 func (s *streamable) unopened(ctx context.Context, x *span, response *http.Response, m *Message, agreed *agreement, id int64) *Fault {
 	_, _, fault := s.read(x, response, m, agreed, id)
+	fault = x.own(fault)
 	if fault == nil {
 		return s.malformed("ended its stream of changes before it began", nil)
 	}

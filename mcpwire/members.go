@@ -150,6 +150,9 @@ func eachMember(object []byte, visit func(name, value []byte)) error {
 		if err != nil {
 			return err
 		}
+		if end := c.next(); end != ',' && end != '}' {
+			return errNotJSON // a number that is cut off is another number
+		}
 		visit(name, value)
 	}
 	return c.end()
@@ -201,5 +204,8 @@ func textOf(value []byte) (text string, ok bool) {
 	return text, json.Unmarshal(value, &text) == nil
 }
 
-// validText is text with what is not UTF-8 replaced.
-func validText(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
+// validText is text with each byte that is not UTF-8 replaced, as encoding/json
+// does it.
+func validText(text []byte) string {
+	return strings.Map(func(r rune) rune { return r }, string(text))
+}

@@ -3,6 +3,7 @@ package mcpwire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -28,6 +29,15 @@ func TestMembersAreTheOnesOfTheObject(t *testing.T) {
 		if err := eachMember([]byte(broken), func(_, _ []byte) {}); err == nil {
 			t.Errorf("%s was taken", broken)
 		}
+	}
+	// The beginning of a number is another number: of a text that is cut off, what
+	// may go on is not told.
+	if err := eachMember([]byte(`{"a":1,"id":12`), func(name, _ []byte) {
+		if string(name) == "id" {
+			t.Error("a number was told that may go on")
+		}
+	}); err == nil {
+		t.Error("a text that is cut off was taken")
 	}
 }
 
@@ -101,6 +111,14 @@ func FuzzResult(f *testing.F) {
 		result, err := s.readResult(raw)
 		if (result == nil) == (err == nil) {
 			t.Fatalf("%v, %v", result, err)
+		}
+		if err != nil && (len(err.Error()) > 8*longestServerText || strings.ContainsAny(err.Error(), "\r\n")) {
+			t.Fatalf("a sentence of %d bytes: %.200q", len(err.Error()), err)
+		}
+		if err != nil {
+			if _, ok := errors.AsType[*Fault](err); !ok {
+				t.Fatalf("%T", err)
+			}
 		}
 		if result != nil && result.GetIsError() && result.GetText() == "" {
 			t.Fatal("an error without words")

@@ -2,10 +2,10 @@ package mcpwire
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/textproto"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -105,78 +105,101 @@ func fieldValue(raw []byte) (text string, ok bool) {
 
 var annotationName = []byte("x-mcp-header")
 
-// bind finds the annotated arguments of an input schema. It fails, with why, on
-// an annotation that the revision does not allow; such a tool is not offered.
+// mostParams bounds the arguments of a tool that go into headers: each costs a
+// search of the arguments at each call, and servers take few headers.
+const mostParams = 64
+
+// deepestParam bounds, in levels of JSON, where an annotation is looked for: each
+// level is gone through once more.
+const deepestParam = 64
+
+// bind finds the annotated arguments of an input schema, in its order. It fails,
+// with why, on an annotation that the revision does not allow; such a tool is not
+// offered. The schema is JSON that was checked for depth and validity.
 func bind(schema []byte) ([]paramBinding, error) {
-	if !bytes.Contains(schema, annotationName) {
-		return nil, nil
-	}
-	var root any
-	if err := json.Unmarshal(schema, &root); err != nil {
-		return nil, err
-	}
 	b := binder{seen: make(map[string]bool)}
-	if err := b.walk(root, nil, true); err != nil {
-		return nil, err
+	if b.walk(schema, nil, 0, true); b.err != nil {
+		return nil, b.err
 	}
 	return b.found, nil
 }
 
+// binder goes through a schema once and keeps nothing of it but what it found.
 type binder struct {
 	found []paramBinding
 	seen  map[string]bool
+	err   error // the first
+}
+
+// way is the way from the root to a schema, by the names of arguments.
+type way struct {
+	to   *way
+	name string
+}
+
+func (w *way) path() []string {
+	var path []string
+	for ; w != nil; w = w.to {
+		path = append(path, w.name)
+	}
+	slices.Reverse(path)
+	return path
 }
 
 // walk visits a schema. It is reachable as long as the way to it leads through
 // "properties" only.
-func (b *binder) walk(schema any, path []string, reachable bool) error {
-	switch node := schema.(type) {
-	case []any:
-		for _, element := range node {
-			if err := b.walk(element, path, false); err != nil {
-				return err
+func (b *binder) walk(schema []byte, at *way, level int, reachable bool) {
+	if level++; level > deepestParam || b.err != nil || !holds(schema) {
+		return
+	}
+	switch firstByte(schema) {
+	case '[':
+		_ = eachElement(schema, func(element []byte) { b.walk(element, at, level, false) })
+	case '{':
+		var annotation, kind []byte
+		_ = eachMember(schema, func(keyword, inner []byte) {
+			switch {
+			case string(keyword) == string(annotationName):
+				annotation = inner
+			case string(keyword) == "type":
+				kind = inner
 			}
-		}
-	case map[string]any:
-		if annotation, ok := node[string(annotationName)]; ok {
-			if err := b.annotate(annotation, node["type"], path, reachable); err != nil {
-				return err
-			}
-		}
-		for keyword, inner := range node {
-			if err := b.keyword(keyword, inner, path, reachable); err != nil {
-				return err
-			}
+			b.keyword(string(keyword), inner, at, level, reachable)
+		})
+		if annotation != nil && b.err == nil {
+			b.err = b.annotate(annotation, kind, at, reachable)
 		}
 	}
-	return nil
 }
 
-func (b *binder) keyword(keyword string, inner any, path []string, reachable bool) error {
+func (b *binder) keyword(keyword string, inner []byte, at *way, level int, reachable bool) {
 	switch keyword {
 	case "properties", "patternProperties", "$defs", "definitions", "dependentSchemas":
 		// Maps of schemas: their own keys are names, not keywords.
-		schemas, ok := inner.(map[string]any)
-		if !ok {
-			return nil
+		if firstByte(inner) != '{' {
+			return
 		}
-		for name, schema := range schemas {
-			next := append(path[:len(path):len(path)], name)
-			if err := b.walk(schema, next, reachable && keyword == "properties"); err != nil {
-				return err
-			}
-		}
-		return nil
+		_ = eachMember(inner, func(name, schema []byte) {
+			b.walk(schema, &way{to: at, name: string(name)}, level+1, reachable && keyword == "properties")
+		})
 	case "const", "enum", "default", "examples", string(annotationName):
-		return nil // values, not schemas
+		// values, not schemas
 	default:
-		return b.walk(inner, path, false)
+		b.walk(inner, at, level, false)
 	}
 }
 
-func (b *binder) annotate(annotation, kind any, path []string, reachable bool) error {
-	where := strings.Join(path, ".")
-	name, ok := annotation.(string)
+// holds says that an annotation may stand in a schema, so that the rest is passed
+// over: a name may be written with escapes.
+func holds(schema []byte) bool {
+	return bytes.Contains(schema, annotationName) || bytes.IndexByte(schema, '\\') >= 0
+}
+
+func (b *binder) annotate(annotation, kind []byte, at *way, reachable bool) error {
+	path := at.path()
+	where := excerpt(strings.Join(path, "."))
+	name, ok := textOf(annotation)
+	of, _ := textOf(kind)
 	switch {
 	case !ok || name == "":
 		return fmt.Errorf("x-mcp-header of %q is no name", where)
@@ -184,10 +207,12 @@ func (b *binder) annotate(annotation, kind any, path []string, reachable bool) e
 		return fmt.Errorf("x-mcp-header of %q is no header name", where)
 	case !reachable || len(path) == 0:
 		return fmt.Errorf("x-mcp-header of %q stands where no single argument is", where)
-	case kind != "string" && kind != "integer" && kind != "boolean":
+	case of != "string" && of != "integer" && of != "boolean":
 		return fmt.Errorf("x-mcp-header of %q is on something other than a string, integer or boolean", where)
 	case b.seen[strings.ToLower(name)]:
-		return fmt.Errorf("x-mcp-header %q is used twice", name)
+		return fmt.Errorf("x-mcp-header %q is used twice", excerpt(name))
+	case len(b.found) == mostParams:
+		return fmt.Errorf("more than %d arguments have an x-mcp-header", mostParams)
 	}
 	b.seen[strings.ToLower(name)] = true
 	b.found = append(b.found, paramBinding{

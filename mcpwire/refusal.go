@@ -32,6 +32,8 @@ const (
 
 	// longestServerText bounds, in runes, what a sentence repeats of a server's words.
 	longestServerText = 300
+	// longestRead bounds, in bytes, what is looked at for it.
+	longestRead = 8 * longestServerText
 )
 
 // modernCode is the code of 2026-07-28 for an error, told by its number or, for a
@@ -217,6 +219,11 @@ func mediaType(contentType string) string {
 // excerpt is a stranger's text, fit for a sentence: one line, bounded, without
 // control characters and without punctuation at its end that leads nowhere.
 func excerpt(text string) string {
+	// What is cut here could be space alone only in a text that is of no use.
+	cut := len(text) > longestRead
+	if cut {
+		text = text[:longestRead]
+	}
 	cleaned := strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == '\u2028' || r == '\u2029' {
 			return ' '
@@ -224,8 +231,8 @@ func excerpt(text string) string {
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
 	runes := []rune(strings.Join(strings.Fields(cleaned), " "))
-	if len(runes) > longestServerText {
-		return string(runes[:longestServerText]) + "…"
+	if cut || len(runes) > longestServerText {
+		return string(runes[:min(len(runes), longestServerText)]) + "…"
 	}
 	return strings.TrimRight(string(runes), ": ")
 }

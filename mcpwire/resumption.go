@@ -48,7 +48,8 @@ func (r *resumption) pause() time.Duration {
 	if r.given {
 		wait = r.wait
 	}
-	return min(wait<<r.fruitless, longestResumeWait)
+	// Bounded before it is doubled: a server may ask for years.
+	return min(min(wait, longestResumeWait)<<r.fruitless, longestResumeWait)
 }
 
 // resume asks for the rest of a stream until it is given or refused; nil then.

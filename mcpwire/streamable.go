@@ -74,6 +74,7 @@ func (s *streamable) once(ctx context.Context, m *Message, agreed *agreement) (R
 	id := s.ids.Add(1)
 	x := s.begin(ctx)
 	reply, open, fault := s.ask(x, m, agreed, id)
+	fault = x.own(fault)
 	if open != nil {
 		x.drain(open.Body)
 	} else {
@@ -94,8 +95,11 @@ func (s *streamable) ask(x *span, m *Message, agreed *agreement, id int64) (Repl
 	}
 	session := response.Header.Get(fieldSession)
 	reply, open, fault := s.read(x, response, m, agreed, id)
+	if fault != nil {
+		return Reply{}, open, fault
+	}
 	reply.session = session
-	return reply, open, fault
+	return reply, open, nil
 }
 
 func (s *streamable) read(x *span, response *http.Response, m *Message, agreed *agreement, id int64) (Reply, *http.Response, *Fault) {
@@ -209,7 +213,7 @@ func (s *streamable) post(ctx context.Context, agreed *agreement, m *Message, bo
 	}
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		defer x.finish()
-		return x.refusedStatus(response)
+		return x.own(x.refusedStatus(response))
 	}
 	x.drain(response.Body)
 	return nil

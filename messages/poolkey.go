@@ -113,6 +113,12 @@ func CanonicalURL(raw string) (string, error) {
 		return invalid("must not have a fragment")
 	}
 	host, port := strings.ToLower(parsed.Hostname()), parsed.Port()
+	if address, zone, zoned := strings.Cut(host, "%"); zoned {
+		if zone == "" || strings.ContainsFunc(zone, func(r rune) bool { return r >= 0x80 || !isUnreserved(byte(r)) }) {
+			return invalid("has an IPv6 zone that is no name")
+		}
+		host = address + "%25" + zone // RFC 6874
+	}
 	if number, err := strconv.ParseUint(port, 10, 16); port != "" && (err != nil || number == 0) {
 		return invalid("has a port that is not from 1 to 65535")
 	}
@@ -137,21 +143,27 @@ func CanonicalURL(raw string) (string, error) {
 }
 
 // canonicalEscapes decodes the escapes of unreserved characters and writes the
-// others in upper case (RFC 3986 sections 6.2.2.1 and 6.2.2.2).
+// others in upper case (RFC 3986 sections 6.2.2.1 and 6.2.2.2). A percent sign
+// that begins no escape stands for itself and is escaped: what is decoded behind
+// it must not make it begin one.
 func canonicalEscapes(escaped string) string {
 	if !strings.Contains(escaped, "%") {
 		return escaped
 	}
 	var out strings.Builder
 	for i := 0; i < len(escaped); i++ {
-		if escaped[i] != '%' || i+2 >= len(escaped) {
+		if escaped[i] != '%' {
 			out.WriteByte(escaped[i])
+			continue
+		}
+		if i+2 >= len(escaped) {
+			out.WriteString("%25")
 			continue
 		}
 		decoded, err := hex.DecodeString(escaped[i+1 : i+3])
 		switch {
 		case err != nil:
-			out.WriteByte('%')
+			out.WriteString("%25")
 			continue
 		case isUnreserved(decoded[0]):
 			out.WriteByte(decoded[0])

@@ -1,6 +1,8 @@
 package spec_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -80,6 +82,8 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte(whole))
 	f.Add([]byte(written))
+	f.Add([]byte("{name: s, instructions: \"a\\u0085b\\u2028c\\u00a0 \\ufeff\\td\", model: {model: m}}"))
+	f.Add([]byte("name: s\nmodel: {model: m}\ninstructions: |\n  # a\n\n   b: 'c'\n  \\n \U0001F600 \u2028\n"))
 	f.Add([]byte(`{"name":"s","model":{"model":"m"},"mcp_servers":[{"name":"a","url":"https://e/"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		version, err := spec.Parse("f", data)
@@ -92,6 +96,24 @@ func FuzzParse(f *testing.F) {
 		again, err := spec.New(version.Spec())
 		if err != nil || again.Hash() != version.Hash() {
 			t.Fatalf("the Version does not stand: %v", err)
+		}
+		// The canonical form is a Spec, the same one, in whatever order and however
+		// it is indented.
+		if again, err = spec.Parse("f", version.Canonical()); err != nil || again.Hash() != version.Hash() || !bytes.Equal(again.Canonical(), version.Canonical()) {
+			t.Fatalf("the canonical form %s is another Spec: %v", version.Canonical(), err)
+		}
+		var members map[string]any
+		decoder := json.NewDecoder(bytes.NewReader(version.Canonical()))
+		decoder.UseNumber()
+		if err := decoder.Decode(&members); err != nil {
+			t.Fatal(err)
+		}
+		indented, err := json.MarshalIndent(members, "", "  ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err = spec.Parse("f", bytes.ReplaceAll(indented, []byte("\n"), []byte("\r\n"))); err != nil || again.Hash() != version.Hash() {
+			t.Fatalf("%s is another Spec: %v", indented, err)
 		}
 	})
 }

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -22,14 +24,19 @@ type schemas struct {
 
 type compiled struct {
 	source json.RawMessage
-	// schema is nil when the source is no schema that can be checked against; the
-	// server then judges the arguments by itself.
+	// schema is nil when the source is no schema that can be checked against, or is
+	// larger than that is worth; the server then judges the arguments by itself.
 	schema *jsonschema.Resolved
 }
 
 func newSchemas() *schemas { return &schemas{compiled: map[string]compiled{}} }
 
-// check returns [failure.InvalidArguments] with what does not fit.
+// longestMisfit bounds, in runes, what a sentence says of why arguments do not
+// fit: the library repeats them and the schema.
+const longestMisfit = 400
+
+// check returns [failure.InvalidArguments] with what does not fit. Arguments that
+// could only be checked at a price beyond all bounds are left to the server.
 func (s *schemas) check(tool offer.Tool, arguments json.RawMessage) error {
 	schema := s.of(tool)
 	if schema == nil {
@@ -37,14 +44,29 @@ func (s *schemas) check(tool offer.Tool, arguments json.RawMessage) error {
 	}
 	var value any
 	err := json.Unmarshal(arguments, &value)
-	if err == nil {
+	if err == nil && affordable(schema.Schema(), value) {
 		err = schema.Validate(value)
 	}
 	if err != nil {
 		return failure.New(failure.KindInvalidArguments,
-			fmt.Sprintf("the arguments of %s do not fit its input schema: %v", tool.Public, err), err)
+			fmt.Sprintf("the arguments of %s do not fit its input schema: %s", tool.Public, misfit(err)), err)
 	}
 	return nil
+}
+
+// misfit is the library's reason on one line, within bounds.
+func misfit(err error) string {
+	text := err.Error()
+	const most = longestMisfit * utf8.UTFMax
+	cut := len(text) > most
+	if cut {
+		text = text[:most]
+	}
+	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "")
+	if runes := []rune(text); cut || len(runes) > longestMisfit {
+		return string(runes[:min(longestMisfit, len(runes))]) + "…"
+	}
+	return text
 }
 
 func (s *schemas) of(tool offer.Tool) *jsonschema.Resolved {
@@ -59,7 +81,7 @@ func (s *schemas) of(tool offer.Tool) *jsonschema.Resolved {
 }
 
 func compile(source json.RawMessage) *jsonschema.Resolved {
-	if len(source) == 0 {
+	if len(source) == 0 || len(source) > largestSchema || bytes.Count(source, []byte{'{'}) > mostSchemas {
 		return nil
 	}
 	var schema jsonschema.Schema

@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -14,12 +15,34 @@ import (
 // does not stream. Every member may be absent or null.
 type chunk struct {
 	Error   json.RawMessage `json:"error"`
-	Choices []struct {
-		Delta        delta `json:"delta"`
-		Message      delta `json:"message"`
-		FinishReason loose `json:"finish_reason"`
-	} `json:"choices"`
-	Usage json.RawMessage `json:"usage"`
+	Choices choices         `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
+}
+
+type choice struct {
+	Delta        delta `json:"delta"`
+	Message      delta `json:"message"`
+	FinishReason loose `json:"finish_reason"`
+}
+
+// choices is the first of a list, because one answer was asked for; nil for none.
+// What an endpoint sends besides takes no room.
+type choices struct{ first *choice }
+
+// UnmarshalJSON fails where there is no list and where its first is no choice.
+func (c *choices) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
+	list := json.NewDecoder(bytes.NewReader(data))
+	if opened, err := list.Token(); err != nil || opened != json.Delim('[') {
+		return errors.New("the choices are no list")
+	}
+	if !list.More() {
+		return nil
+	}
+	c.first = &choice{}
+	return list.Decode(c.first)
 }
 
 type delta struct {
@@ -96,10 +119,10 @@ func (a *assembly) add(data []byte, show func(string)) *endpoint.Fault {
 	if usage, ok := usageOf(next.Usage); ok {
 		a.usage = usage
 	}
-	if len(next.Choices) == 0 {
+	choice := next.Choices.first
+	if choice == nil {
 		return nil
 	}
-	choice := next.Choices[0] // one answer was asked for
 	for _, part := range []delta{choice.Delta, choice.Message} {
 		for _, piece := range []string{string(part.Content), string(part.Refusal)} {
 			a.text.WriteString(piece)
