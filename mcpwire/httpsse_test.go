@@ -162,6 +162,18 @@ func TestAFaultOnTheStreamCostsItsOwnCall(t *testing.T) {
 		{fault{name: "too large", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
 			return `data: {"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\n"
 		}},
+		{fault{name: "too large, its id last", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
+			return `data: {"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"},"jsonrpc":"2.0","id":` + id + "}\n\n"
+		}},
+		{fault{name: "too large, when nobody waits any more", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","id":999,"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\ndata: " + reply(id) + "\n\n"
+		}},
+		{fault{name: "too large a request of the server's own", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"x":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\ndata: " + reply(id) + "\n\n"
+		}},
+		{fault{name: "too large a notification", text: "ok"}, func(id string) string {
+			return `data: {"method":"notifications/message","params":{"data":"` + strings.Repeat("x", ceiling+10) + `"},"jsonrpc":"2.0"}` + "\n\ndata: " + reply(id) + "\n\n"
+		}},
 		{fault{name: "no answer", kind: failure.KindDeadlineExceeded, ran: true, deadline: true}, func(string) string { return "" }},
 		{fault{name: "400", kind: failure.KindMcpProtocolError}, nil},
 		{fault{name: "500", kind: failure.KindMcpServerUnreachable, ran: true}, nil},

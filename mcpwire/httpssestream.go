@@ -21,7 +21,7 @@ func (h *httpSSE) serve(events *eventstream.Reader, body io.Closer, credential s
 		}
 		switch {
 		case event.Oversize:
-			if !h.deliverTooLarge(event.Data) {
+			if !h.deliverTooLarge(event) {
 				h.settleAll(h.tooLarge(h.ceiling(), nil))
 				return
 			}
@@ -81,16 +81,32 @@ func (h *httpSSE) deliver(m *inbound, f found) bool {
 	return false
 }
 
-// deliverTooLarge fails the request whose reply was read past. The beginning of
-// the reply has its id, as every known server writes it.
-func (h *httpSSE) deliverTooLarge(beginning []byte) bool {
+// deliverTooLarge fails the request whose reply was read past. The id stands at the
+// beginning of the reply or at its end, as servers write it. False says that whose
+// reply it was cannot be told, so that whoever waits for it would wait in vain.
+func (h *httpSSE) deliverTooLarge(event eventstream.Event) bool {
 	var m inbound
-	_ = eachMember(beginning, func(name, value []byte) {
-		if string(name) == "id" {
+	ours := true
+	_ = eachMember(event.Data, func(name, value []byte) {
+		switch string(name) {
+		case "id":
 			m.id = value
+		case "method":
+			ours = false // the server's own request or notification
 		}
 	})
-	return m.addressed() && h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
+	if !m.addressed() {
+		eachLastMember(event.End, func(name, value []byte) {
+			if string(name) == "id" {
+				m.id = value
+			}
+		})
+	}
+	if ours && m.addressed() {
+		// A request that nobody waits for any more has cost what it could.
+		h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
+	}
+	return !ours || m.addressed()
 }
 
 // settleAll ends the session: every request under way gets the fault.

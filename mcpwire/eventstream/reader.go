@@ -17,8 +17,9 @@ type Event struct {
 	// call of [Reader.Next], unless it was taken with [Reader.Take].
 	Data []byte
 	// Oversize says that the event was larger than [Limits.Event] and that Data is
-	// only its beginning; see [Limits.SkipOversize].
+	// only its beginning; see [Limits.SkipOversize]. End is then how it ended, else nil.
 	Oversize bool
+	End      []byte
 }
 
 // Limits bounds what a stream may cost. Zero fields mean no bound.
@@ -28,7 +29,7 @@ type Limits struct {
 	// Total is the most bytes that may be read from the stream.
 	Total int64
 	// SkipOversize reads past an event that is larger than Event and reports its
-	// beginning, instead of ending the stream; so one stream may serve many
+	// beginning and end, instead of ending the stream; so one stream may serve many
 	// requests and only one of them pays. An event that goes on for skippable times
 	// as long ends the stream all the same.
 	SkipOversize bool
@@ -41,7 +42,7 @@ const (
 	// longestValue bounds the value of any field but data. An id beyond it is
 	// ignored, like an id with a NUL.
 	longestValue = 4096
-	// keptOversize is how much is reported of an event that is skipped.
+	// keptOversize is how much is reported of each end of an event that is skipped.
 	keptOversize = 4096
 	// skippable is how many times its limit an event may be read past.
 	skippable = 8
@@ -73,7 +74,8 @@ type Reader struct {
 	data     []byte
 	hasData  bool // a data field was seen, be it empty
 	oversize int64
-	told     bool // the event was dispatched; the next call forgets it
+	skipped  []byte // the end of what was read past
+	told     bool   // the event was dispatched; the next call forgets it
 	name     string
 	id       string // of the event being read
 	lastID   string // of the last event that was dispatched
@@ -244,8 +246,14 @@ func (r *Reader) addData(piece []byte) error {
 	if r.oversize > skippable*limit {
 		return &bounded.TooLargeError{Limit: limit}
 	}
+	if len(r.skipped)+len(piece) > 2*keptOversize {
+		r.skipped = append(r.skipped[:0], lastOf(r.skipped, keptOversize)...)
+	}
+	r.skipped = append(r.skipped, lastOf(piece, keptOversize)...)
 	return nil
 }
+
+func lastOf(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // endLine processes the field of a line that is complete; a blank line
 // dispatches the event.
@@ -286,6 +294,7 @@ func (r *Reader) dispatch() (Event, bool) {
 	r.told = true
 	event := Event{Name: r.name, Data: r.data, Oversize: r.oversize > 0}
 	if event.Oversize {
+		event.End = lastOf(append(bytes.Clone(lastOf(r.data, keptOversize)), r.skipped...), keptOversize)
 		event.Data = event.Data[:min(len(event.Data), keptOversize)]
 	}
 	return event, true
@@ -297,7 +306,7 @@ func (r *Reader) endEvent() {
 		return
 	}
 	r.told = false
-	r.name, r.hasData, r.oversize = "", false, 0
+	r.name, r.hasData, r.oversize, r.skipped = "", false, 0, nil
 	if cap(r.data) > smallData {
 		r.data = nil
 	}

@@ -140,6 +140,16 @@ func TestAnEventBeyondItsLimitCanBeSkipped(t *testing.T) {
 		t.Fatalf("the next event: %+v, %v", event, err)
 	}
 
+	for _, past := range []int{1, 10, 5_000, 9_000, 100_000} {
+		const limit = 20_000
+		text := strings.Repeat("b", limit-3) + strings.Repeat("m", past) + `,"id":1}`
+		r = eventstream.NewReader(strings.NewReader("data: "+text+"\n\n"), 700, eventstream.Limits{Event: limit, SkipOversize: true})
+		event, err := r.Next()
+		if err != nil || !event.Oversize || len(event.End) != 4096 || !strings.HasSuffix(text, string(event.End)) {
+			t.Errorf("%d bytes past the limit: the end is %d bytes, %.20q (%v)", past, len(event.End), event.End, err)
+		}
+	}
+
 	endless := io.MultiReader(strings.NewReader("data: "), endlessReader{})
 	r = eventstream.NewReader(endless, 32, eventstream.Limits{Event: 100, SkipOversize: true})
 	if _, err = r.Next(); err == nil {
