@@ -239,6 +239,25 @@ func TestAFaultOnTheStreamCostsItsOwnCall(t *testing.T) {
 	}
 }
 
+// A ceiling that changes holds for the stream that stands, from the next answer on.
+func TestTheCeilingOfAStandingStreamChanges(t *testing.T) {
+	p := newSSEPeer(t)
+	p.on["big"] = func(id string) string {
+		return `data: {"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 2*ceiling) + `"}]}}` + "\n\n"
+	}
+	var limit atomic.Int64
+	s := connectSSE(t, p, func(o *mcpwire.Options) { o.MaxResponseBytes = limit.Load })
+	for _, c := range []struct {
+		limit int64
+		kind  failure.Kind
+	}{{ceiling, failure.KindMcpResponseTooLarge}, {8 * ceiling, ""}, {ceiling, failure.KindMcpResponseTooLarge}} {
+		limit.Store(c.limit)
+		if _, err := call(t.Context(), s, "big"); err == nil && c.kind != "" || err != nil && failure.KindOf(err) != c.kind {
+			t.Errorf("under a ceiling of %d: %v", c.limit, err)
+		}
+	}
+}
+
 // When the stream is gone, the session is: what was under way is settled, and
 // what comes later is refused unsent.
 func TestTheEndOfTheStreamSettlesEverything(t *testing.T) {

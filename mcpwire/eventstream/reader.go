@@ -26,6 +26,9 @@ type Event struct {
 type Limits struct {
 	// Event is the most bytes that one event may hold.
 	Event int64
+	// Changing is asked for Event anew when an event's data begins, for a stream that
+	// outlives its limit; nil leaves it.
+	Changing func() int64
 	// Total is the most bytes that may be read from the stream.
 	Total int64
 	// SkipOversize reads past an event that is larger than Event and reports its
@@ -227,6 +230,9 @@ func (r *Reader) startValue() error {
 		return r.addData(lineFeed)
 	}
 	r.hasData = true
+	if r.limits.Changing != nil {
+		r.limits.Event = r.limits.Changing()
+	}
 	return nil
 }
 
