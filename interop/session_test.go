@@ -3,6 +3,7 @@ package interop_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/psych-systems/psych-go/mcptest"
@@ -80,4 +81,26 @@ func hasASessionOfItsOwn(t *testing.T, h *house) {
 	if n := len(h.seen(mcptest.Delete)); n != 2 {
 		t.Errorf("%d sessions were ended while the connection stands", n)
 	}
+}
+
+// A server that forgets its sessions, and leaves their streams open, costs no call,
+// and what changes from then on is learnt of.
+func survivesAForgottenSession(t *testing.T, h *house) {
+	c := h.begin(acme, h.agent(nil))
+	listens(t, h)
+	since := h.now()
+	h.at.Order("add meanwhile")
+	toolsAre(t, h, len(c.offered)+1)
+	h.at.Order("forget")
+	again(t, h, c)
+	listensAgain(t, h, since)
+	h.at.Order("add afterwards")
+	toolsAre(t, h, len(strings.Fields(h.peer.tools))+2)
+	h.at.Order("remove meanwhile")
+	h.at.Order("remove afterwards")
+	toolsAre(t, h, len(strings.Fields(h.peer.tools)))
+	if opened := len(h.seenAfter(since, "initialize")); opened != 1 {
+		t.Errorf("%d sessions were opened for the one that was forgotten", opened)
+	}
+	c.ends()
 }

@@ -30,6 +30,7 @@ func TestOneStoryWithEveryPeer(t *testing.T) {
 				{"own session", p.remembers, hasASessionOfItsOwn},
 				{"change", p.tells, learnsOfAChange},
 				{"broken stream", true, survivesABrokenStream},
+				{"forgotten session", p.ends, survivesAForgottenSession},
 				{"restart", true, survivesARestart},
 			} {
 				if !story.told {

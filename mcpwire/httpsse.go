@@ -67,7 +67,7 @@ func (h *httpSSE) open(credential string) (*eventstream.Reader, io.Closer, *Faul
 		_ = response.Body.Close()
 		return nil, nil, h.stream.own(h.malformed(fmt.Sprintf("answered with %q, which is no event stream", excerpt(media)), nil))
 	}
-	events := eventstream.NewReader(response.Body, chunk, eventstream.Limits{Event: h.ceiling(), SkipOversize: true})
+	events := eventstream.NewReader(response.Body, chunk, eventstream.Limits{Event: h.ceiling(), Changing: h.ceiling, SkipOversize: true})
 	if fault := h.findEndpoint(events); fault != nil {
 		_ = response.Body.Close()
 		return nil, nil, fault

@@ -163,17 +163,20 @@ func TestAFaultOnTheStreamCostsItsOwnCall(t *testing.T) {
 		{fault{name: "too large", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
 			return `data: {"jsonrpc":"2.0","id":` + id + `,"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\n"
 		}},
-		{fault{name: "too large, its id at the end", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
-			return `data: {"result":{"content":"` + strings.Repeat("x", ceiling+10) + `","id":0},"jsonrpc":"2.0","id":` + id + " }\n\n"
+		{fault{name: "too large, its id last", kind: failure.KindMcpResponseTooLarge, ran: true}, func(id string) string {
+			return `data: {"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"},"jsonrpc":"2.0","id":` + id + "}\n\n"
+		}},
+		{fault{name: "too large, when nobody waits any more", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","id":999,"result":{"content":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\ndata: " + reply(id) + "\n\n"
+		}},
+		{fault{name: "too large a request of the server's own", text: "ok"}, func(id string) string {
+			return `data: {"jsonrpc":"2.0","id":` + id + `,"method":"ping","params":{"x":"` + strings.Repeat("x", ceiling+10) + `"}}` + "\n\ndata: " + reply(id) + "\n\n"
 		}},
 		{fault{name: "too large, of no known id", text: "ok"}, func(id string) string {
 			return `data: {"result":"` + strings.Repeat("x", ceiling+10) + "\n\ndata: " + reply(id) + "\n\n"
 		}},
-		{fault{name: "too large, for somebody who is not there", text: "ok"}, func(id string) string {
-			return `data: {"jsonrpc":"2.0","id":987654,"result":"` + strings.Repeat("x", ceiling+10) + "\"}\n\ndata: " + reply(id) + "\n\n"
-		}},
 		{fault{name: "too large a notification", text: "ok"}, func(id string) string {
-			return `data: {"jsonrpc":"2.0","method":"notifications/message","params":"` + strings.Repeat("x", ceiling+10) + "\"}\n\ndata: " + reply(id) + "\n\n"
+			return `data: {"method":"notifications/message","params":{"data":"` + strings.Repeat("x", ceiling+10) + `"},"jsonrpc":"2.0"}` + "\n\ndata: " + reply(id) + "\n\n"
 		}},
 		{fault{name: "no answer", kind: failure.KindDeadlineExceeded, ran: true, deadline: true}, func(string) string { return "" }},
 		{fault{name: "400", kind: failure.KindMcpProtocolError}, nil},
@@ -237,6 +240,25 @@ func TestAFaultOnTheStreamCostsItsOwnCall(t *testing.T) {
 				t.Errorf("sent %d times", n)
 			}
 		})
+	}
+}
+
+// A ceiling that changes holds for the stream that stands, from the next answer on.
+func TestTheCeilingOfAStandingStreamChanges(t *testing.T) {
+	p := newSSEPeer(t)
+	p.on["big"] = func(id string) string {
+		return `data: {"jsonrpc":"2.0","id":` + id + `,"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 2*ceiling) + `"}]}}` + "\n\n"
+	}
+	var limit atomic.Int64
+	s := connectSSE(t, p, func(o *mcpwire.Options) { o.MaxResponseBytes = limit.Load })
+	for _, c := range []struct {
+		limit int64
+		kind  failure.Kind
+	}{{ceiling, failure.KindMcpResponseTooLarge}, {8 * ceiling, ""}, {ceiling, failure.KindMcpResponseTooLarge}} {
+		limit.Store(c.limit)
+		if _, err := call(t.Context(), s, "big"); err == nil && c.kind != "" || err != nil && failure.KindOf(err) != c.kind {
+			t.Errorf("under a ceiling of %d: %v", c.limit, err)
+		}
 	}
 }
 

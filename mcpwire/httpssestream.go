@@ -3,7 +3,6 @@ package mcpwire
 import (
 	"context"
 	"io"
-	"regexp"
 
 	"go.uber.org/zap"
 
@@ -22,7 +21,7 @@ func (h *httpSSE) serve(events *eventstream.Reader, body io.Closer, credential s
 		}
 		switch {
 		case event.Oversize:
-			h.deliverTooLarge(event.Data, event.End)
+			h.deliverTooLarge(event)
 		case event.Name == "endpoint" || len(event.Data) == 0:
 			// The address was settled once.
 		default:
@@ -79,25 +78,28 @@ func (h *httpSSE) deliver(m *inbound, f found) bool {
 	return false
 }
 
-// idAtEnd finds the id of a message that was written with its id behind its result.
-var idAtEnd = regexp.MustCompile(`"id"\s*:\s*("[^"\\]*"|-?[0-9.]+)\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$`)
-
-// deliverTooLarge fails the request whose reply was read past. The reply's id is
-// at its beginning or at its end, as servers write it; of one without, only its
-// asker's patience tells.
-func (h *httpSSE) deliverTooLarge(beginning, end []byte) {
+// deliverTooLarge fails the request whose reply was read past. The id stands at the
+// beginning of the reply or at its end, as servers write it; of a reply without, or
+// for a request that nobody waits for any more, nobody is told, and the others go on.
+func (h *httpSSE) deliverTooLarge(event eventstream.Event) {
 	var m inbound
-	_ = eachMember(beginning, func(name, value []byte) {
-		if string(name) == "id" {
+	ours := true
+	_ = eachMember(event.Data, func(name, value []byte) {
+		switch string(name) {
+		case "id":
 			m.id = value
+		case "method":
+			ours = false // the server's own request or notification
 		}
 	})
 	if !m.addressed() {
-		if found := idAtEnd.FindSubmatch(end); found != nil {
-			m.id = found[1]
-		}
+		eachLastMember(event.End, func(name, value []byte) {
+			if string(name) == "id" {
+				m.id = value
+			}
+		})
 	}
-	if !m.addressed() || !h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)}) {
+	if !ours || !m.addressed() || !h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)}) {
 		h.Logger.Debug("a message beyond the ceiling was skipped", zap.String("server", h.Server))
 	}
 }

@@ -32,6 +32,7 @@ func (s *streamable) Listen(ctx context.Context, m *Message, l Listener) *Fault 
 	s.changed.Store(&heard)
 	x := s.begin(ctx)
 	defer x.finish()
+	defer s.bind(x, agreed)()
 	x.limit(s.WatchHeaderTimeout)
 	id := s.ids.Add(1)
 	var response *http.Response

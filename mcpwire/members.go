@@ -158,6 +158,61 @@ func eachMember(object []byte, visit func(name, value []byte)) error {
 	return c.end()
 }
 
+// eachLastMember visits the last members of an object of which only the end is
+// there, last one first, up to one whose value is an object or an array.
+func eachLastMember(end []byte, visit func(name, value []byte)) {
+	rest := bytes.TrimRight(end, jsonSpace)
+	rest, whole := bytes.CutSuffix(rest, []byte{'}'})
+	for whole {
+		var name, value []byte
+		if rest, value, whole = cutLastScalar(rest); !whole {
+			return
+		}
+		if rest, whole = bytes.CutSuffix(rest, []byte{':'}); !whole {
+			return
+		}
+		rest = bytes.TrimRight(rest, jsonSpace)
+		if rest, name, whole = cutLastScalar(rest); !whole || name[0] != '"' {
+			return
+		}
+		visit(name[1:len(name)-1], value)
+		rest, whole = bytes.CutSuffix(rest, []byte{','})
+	}
+}
+
+const jsonSpace = " \t\r\n"
+
+// cutLastScalar cuts off a text's last scalar, with white space around it.
+func cutLastScalar(text []byte) (rest, scalar []byte, found bool) {
+	text = bytes.TrimRight(text, jsonSpace)
+	start := len(text)
+	if start > 0 && text[start-1] == '"' {
+		start = lastQuote(text[:start-1])
+	} else {
+		for start > 0 && isScalar(text[start-1]) {
+			start--
+		}
+	}
+	if start < 0 || start == len(text) {
+		return nil, nil, false
+	}
+	return bytes.TrimRight(text[:start], jsonSpace), text[start:], true
+}
+
+// lastQuote is where a text has its last quote that is not escaped; -1 for none.
+func lastQuote(text []byte) int {
+	for at := bytes.LastIndexByte(text, '"'); at >= 0; at = bytes.LastIndexByte(text[:at], '"') {
+		slashes := 0
+		for at-slashes > 0 && text[at-slashes-1] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return at
+		}
+	}
+	return -1
+}
+
 // eachElement visits the elements of a JSON array in order.
 func eachElement(array []byte, visit func(value []byte)) error {
 	c := cursor{data: array}

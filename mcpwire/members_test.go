@@ -150,3 +150,26 @@ func FuzzTools(f *testing.F) {
 		}
 	})
 }
+
+func TestTheLastMembersOfWhatWasCutOff(t *testing.T) {
+	for end, want := range map[string]string{
+		`xx"},"jsonrpc":"2.0","id":5}`:            `id=5 jsonrpc="2.0"`,
+		`xx" } , "jsonrpc" : "2.0" , "id" : 5 } `: `id=5 jsonrpc="2.0"`,
+		`xx]},"id":"a\\\"b","jsonrpc":"2.0"}`:     `jsonrpc="2.0" id="a\\\"b"`,
+		`xx,\"id\":5"}`:                           ``,
+		`xx,\"id\":\"5\""}`:                       ``,
+		`{"id":5}}`:                               ``,
+		`"x":[1],"id":5}`:                         `id=5`,
+		`23}`:                                     ``,
+		`d":23}`:                                  ``,
+		`"id":23`:                                 ``,
+		`}`:                                       ``,
+		``:                                        ``,
+	} {
+		var got []string
+		eachLastMember([]byte(end), func(name, value []byte) { got = append(got, string(name)+"="+string(value)) })
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q", end, got)
+		}
+	}
+}

@@ -65,6 +65,8 @@ func (o *Options) ended(cause error, sent bool) *Fault {
 		return o.timeout(sent, "the connection timed out", cause)
 	case errors.Is(cause, context.DeadlineExceeded):
 		return o.fault(ClassTimeout, failure.KindDeadlineExceeded, "did not answer before the deadline", sent, cause)
+	case errors.Is(cause, errReplaced):
+		return o.fault(ClassBroken, failure.KindMcpServerUnreachable, "lost the session that its stream of changes was opened in", sent, cause)
 	case errors.Is(cause, errClosed):
 		return o.fault(ClassCancelled, failure.KindCancelled, "was not waited for: the connection was closed", sent, cause)
 	default:

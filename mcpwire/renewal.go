@@ -3,6 +3,7 @@ package mcpwire
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync"
 
@@ -21,7 +22,13 @@ type renewals struct {
 	refuted map[int]bool
 	// weak counts signs in a row that are no proof by themselves.
 	weak int
+	// streams are the streams of changes that are open, or being opened, in the
+	// session that is agreed on.
+	streams map[*span]struct{}
 }
+
+// errReplaced ends a stream of changes whose session has been replaced.
+var errReplaced = errors.New("the session was lost and opened again")
 
 // renewal is one new session in the making.
 type renewal struct {
@@ -149,10 +156,44 @@ func (s *streamable) fly(ctx context.Context, flight *renewal, credential string
 	if agreed != nil {
 		s.agreed.Store(agreed)
 		s.renewals.weak = 0
+		s.moveOn()
 	}
 	flight.agreed = agreed
 	s.renewals.flight = nil
 	close(flight.done)
+}
+
+// moveOn leaves what belongs to the session before: its stream of changes, which a
+// server may leave open and say nothing more on, and its list of tools. Caller holds
+// renewals.mu.
+func (s *streamable) moveOn() {
+	for stream := range s.renewals.streams {
+		stream.cancel(errReplaced)
+	}
+	clear(s.renewals.streams)
+	if heard := s.changed.Load(); heard != nil {
+		s.spawn(func(context.Context) { (*heard)(methodListChanged) })
+	}
+}
+
+// bind ends a stream of changes with the session that it is opened in; unbind when
+// it has ended by itself.
+func (s *streamable) bind(stream *span, agreed *agreement) (unbind func()) {
+	r := &s.renewals
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s.agreed.Load() != agreed {
+		stream.cancel(errReplaced)
+	}
+	if r.streams == nil {
+		r.streams = make(map[*span]struct{})
+	}
+	r.streams[stream] = struct{}{}
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.streams, stream)
+	}
 }
 
 // open opens a session as it was opened first.

@@ -288,3 +288,56 @@ func TestACallThatIsCalledOffIsCancelled(t *testing.T) {
 		})
 	}
 }
+
+// A stream of changes is its session's: a server that has lost the session may leave
+// it open and say nothing more on it. With a new session the stream is left for
+// another one, and what the tools are has to be asked again, also where the server
+// has no such stream.
+func TestANewSessionHasAStreamOfChangesOfItsOwn(t *testing.T) {
+	silent := func(w http.ResponseWriter, r *request) {
+		events("")(w, r)
+		hangs(w, r)
+	}
+	for name, c := range map[string]struct {
+		stream behaviour
+		again  bool
+	}{
+		"a stream that stays open":  {silent, true},
+		"a stream that never opens": {hangs, true},
+		"no stream":                 {raw(405, "-", ""), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPeer(t, legacy)
+			p.does(http.MethodGet, c.stream)
+			s := connect(t, p)
+			changed, ended := make(chan struct{}, 1), make(chan bool, 1)
+			go func() {
+				again, err := s.Watch(t.Context(), "", func() {}, func() { changed <- struct{}{} })
+				speaksWell(t, err)
+				ended <- again
+			}()
+			eventually(t, "the stream is asked for", func() bool { return len(p.seen(http.MethodGet)) == 1 })
+			p.does("echo", lostSession(raw(404, "-", ""))(p))
+			if text, err := call(t.Context(), s, "echo"); err != nil || text != "ok" {
+				t.Fatalf("the call after the loss: %q, %v", text, err)
+			}
+			if again := <-ended; again != c.again {
+				t.Errorf("listening again is worth it: %v", again)
+			}
+			<-changed
+			if !c.again {
+				return
+			}
+			p.does(http.MethodGet, events(changedOnce))
+			if again, err := s.Watch(t.Context(), "", func() {}, func() { changed <- struct{}{} }); !again || err != nil {
+				t.Errorf("the next stream: %v, %v", again, err)
+			}
+			<-changed
+			streams := p.seen(http.MethodGet)
+			if first, second := streams[0].Header.Get("Mcp-Session-Id"), streams[1].Header.Get("Mcp-Session-Id"); first != "s1" || second != "s2" {
+				t.Errorf("the streams were opened in the sessions %q and %q", first, second)
+			}
+		})
+	}
+}

@@ -146,7 +146,7 @@ func (s *Server) Start() {
 	if s.running != nil {
 		return
 	}
-	command := exec.Command("node", append([]string{ //nolint:noctx // Stop ends it, also as the test's cleanup
+	command := exec.Command("node", append([]string{
 		"--import", "data:text/javascript;base64," + base64.StdEncoding.EncodeToString(preload), s.script,
 	}, s.arguments...)...)
 	command.Dir, command.Stderr = s.directory, &s.output
@@ -214,7 +214,7 @@ func (s *Server) take(told string) {
 		s.output.add(told + "\n")
 		return
 	}
-	request, err := http.NewRequest(wire.Method, wire.Path, bytes.NewReader(nil)) //nolint:noctx // it is not sent
+	request, err := http.NewRequest(wire.Method, wire.Path, bytes.NewReader(nil))
 	if err != nil {
 		s.output.add(told + "\n")
 		return

@@ -17,5 +17,6 @@
 // A tool prints "ran NAME" when it runs. What [Start] returns takes the orders
 // "add NAME" and "remove NAME", which change the tools and have that told, and
 // "release", which lets slow answer; of the modes with sessions also "end", which
-// ends the streams of changes in order.
+// ends the streams of changes in order, and "forget", which forgets the sessions and
+// leaves their streams open.
 package typescript

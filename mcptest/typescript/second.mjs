@@ -44,4 +44,5 @@ createServer((request, response) => serve(request, response).catch((error) => co
 
 process.on("order", (order) => {
   if (order === "end") for (const transport of transports.values()) transport.closeStandaloneSSEStream();
+  else if (order === "forget") transports.clear();
 });

@@ -17,21 +17,22 @@ type Event struct {
 	// call of [Reader.Next], unless it was taken with [Reader.Take].
 	Data []byte
 	// Oversize says that the event was larger than [Limits.Event] and that Data is
-	// only its beginning; see [Limits.SkipOversize].
+	// only its beginning; see [Limits.SkipOversize]. End is then how it ended, else nil.
 	Oversize bool
-	// End is the end of an Oversize event's data; nil for any other. It is valid as
-	// long as Data.
-	End []byte
+	End      []byte
 }
 
 // Limits bounds what a stream may cost. Zero fields mean no bound.
 type Limits struct {
 	// Event is the most bytes that one event may hold.
 	Event int64
+	// Changing is asked for Event anew when an event's data begins, for a stream that
+	// outlives its limit; nil leaves it.
+	Changing func() int64
 	// Total is the most bytes that may be read from the stream.
 	Total int64
 	// SkipOversize reads past an event that is larger than Event and reports its
-	// beginning and its end, instead of ending the stream; so one stream may serve many
+	// beginning and end, instead of ending the stream; so one stream may serve many
 	// requests and only one of them pays. An event that goes on for skippable times
 	// as long ends the stream all the same.
 	SkipOversize bool
@@ -44,10 +45,8 @@ const (
 	// longestValue bounds the value of any field but data. An id beyond it is
 	// ignored, like an id with a NUL.
 	longestValue = 4096
-	// keptOversize is how much is reported of an event that is skipped.
+	// keptOversize is how much is reported of each end of an event that is skipped.
 	keptOversize = 4096
-	// keptEnd is how much is reported of such an event's end.
-	keptEnd = 512
 	// skippable is how many times its limit an event may be read past.
 	skippable = 8
 	// smallData is the most capacity that is kept between events, so that a quiet
@@ -78,7 +77,7 @@ type Reader struct {
 	data     []byte
 	hasData  bool // a data field was seen, be it empty
 	oversize int64
-	tail     []byte // of an oversize event's data
+	skipped  []byte // the end of what was read past
 	told     bool   // the event was dispatched; the next call forgets it
 	name     string
 	id       string // of the event being read
@@ -231,6 +230,9 @@ func (r *Reader) startValue() error {
 		return r.addData(lineFeed)
 	}
 	r.hasData = true
+	if r.limits.Changing != nil {
+		r.limits.Event = r.limits.Changing()
+	}
 	return nil
 }
 
@@ -247,13 +249,17 @@ func (r *Reader) addData(piece []byte) error {
 		return &bounded.TooLargeError{Limit: limit}
 	}
 	r.oversize += int64(len(piece))
-	r.tail = append(r.tail, piece...)
-	r.tail = r.tail[max(0, len(r.tail)-keptEnd):]
 	if r.oversize > skippable*limit {
 		return &bounded.TooLargeError{Limit: limit}
 	}
+	if len(r.skipped)+len(piece) > 2*keptOversize {
+		r.skipped = append(r.skipped[:0], lastOf(r.skipped, keptOversize)...)
+	}
+	r.skipped = append(r.skipped, lastOf(piece, keptOversize)...)
 	return nil
 }
+
+func lastOf(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
 
 // endLine processes the field of a line that is complete; a blank line
 // dispatches the event.
@@ -294,8 +300,8 @@ func (r *Reader) dispatch() (Event, bool) {
 	r.told = true
 	event := Event{Name: r.name, Data: r.data, Oversize: r.oversize > 0}
 	if event.Oversize {
+		event.End = lastOf(append(bytes.Clone(lastOf(r.data, keptOversize)), r.skipped...), keptOversize)
 		event.Data = event.Data[:min(len(event.Data), keptOversize)]
-		event.End = r.tail
 	}
 	return event, true
 }
@@ -306,7 +312,7 @@ func (r *Reader) endEvent() {
 		return
 	}
 	r.told = false
-	r.name, r.hasData, r.oversize, r.tail = "", false, 0, nil
+	r.name, r.hasData, r.oversize, r.skipped = "", false, 0, nil
 	if cap(r.data) > smallData {
 		r.data = nil
 	}

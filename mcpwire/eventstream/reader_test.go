@@ -140,11 +140,13 @@ func TestAnEventBeyondItsLimitCanBeSkipped(t *testing.T) {
 		t.Fatalf("the next event: %+v, %v", event, err)
 	}
 
-	for _, chunk := range []int{16, 700, 4096} {
-		r = eventstream.NewReader(strings.NewReader("data: "+strings.Repeat("x", 700)+"\ndata: ,\"id\":1}\n\n"), chunk, eventstream.Limits{Event: 100, SkipOversize: true})
-		event, err = r.Next()
-		if err != nil || !event.Oversize || len(event.End) != 512 || !bytes.HasSuffix(event.End, []byte("xx\n,\"id\":1}")) {
-			t.Fatalf("the end of an event: %q, %v", event.End, err)
+	for _, past := range []int{1, 10, 5_000, 9_000, 100_000} {
+		const limit = 20_000
+		text := strings.Repeat("b", limit-3) + strings.Repeat("m", past) + `,"id":1}`
+		r = eventstream.NewReader(strings.NewReader("data: "+text+"\n\n"), 700, eventstream.Limits{Event: limit, SkipOversize: true})
+		event, err := r.Next()
+		if err != nil || !event.Oversize || len(event.End) != 4096 || !strings.HasSuffix(text, string(event.End)) {
+			t.Errorf("%d bytes past the limit: the end is %d bytes, %.20q (%v)", past, len(event.End), event.End, err)
 		}
 	}
 
