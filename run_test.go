@@ -18,6 +18,7 @@ import (
 	"github.com/psych-systems/psych-go/mcptest"
 	"github.com/psych-systems/psych-go/messages"
 	"github.com/psych-systems/psych-go/model"
+	"github.com/psych-systems/psych-go/model/scripted"
 	"github.com/psych-systems/psych-go/spec"
 )
 
@@ -449,4 +450,19 @@ func TestAnAnswerThatIsNotWholeIsNotPassedOffAsOne(t *testing.T) {
 		got.answers[0].Text != "The answer is" || got.answers[0].Cut == "" {
 		t.Errorf("the run ended %+v after %+v", got.end, got.answers)
 	}
+}
+
+// turns is a model that asks, in one turn, for the calls that a Run's input stands
+// for, each with a number of its own, and then says "done".
+func turns(calls func(input string) []string) *scripted.Model {
+	return scripted.Func(func(request model.Request, turn int) (scripted.Turn, error) {
+		if turn > 1 {
+			return scripted.Turn{Text: "done"}, nil
+		}
+		var asked scripted.Turn
+		for i, name := range calls(request.Messages[0].Text) {
+			asked.ToolCalls = append(asked.ToolCalls, scripted.Call{Name: name, Arguments: fmt.Sprintf(`{"q":"%d"}`, i)})
+		}
+		return asked, nil
+	})
 }

@@ -125,6 +125,14 @@ func TestEachBehaviourDoesWhatItIsNamedFor(t *testing.T) {
 		{mcptest.HugeStatus(500, 1<<20), 0, func(got seen) bool { return got.status == 500 && len(got.body) == 1<<20 }},
 		{mcptest.HugeEvent(1 << 20), 1, ends(good+"\n\n", 1<<20)},
 		{mcptest.GzipBomb(1 << 20), 1, ends(good, 1<<20)},
+		{mcptest.Bomb(1<<20, "gzip", "gzip"), 1, func(got seen) bool {
+			return got.header.Get("Content-Encoding") == "gzip, gzip" && len(got.body) > 0 && len(got.body) < 10_000
+		}},
+		{mcptest.Bomb(1<<20, "deflate"), 1, func(got seen) bool {
+			return got.header.Get("Content-Encoding") == "deflate" && len(got.body) > 0 && len(got.body) < 10_000
+		}},
+		{mcptest.Bomb(1<<20, "br"), 1, ends(good, 1<<20)},
+		{mcptest.HugeHeader(1 << 20), 1, func(got seen) bool { return len(got.header.Get("X-Padding")) == 1<<20 && got.body == good }},
 	} {
 		t.Run(test.behaviour.String(), func(t *testing.T) {
 			t.Parallel()

@@ -3,8 +3,12 @@ package mcptest
 import (
 	"bytes"
 	"compress/gzip"
+	"compress/zlib"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,22 +50,44 @@ func HugeEvent(n int64) Behaviour {
 
 // GzipBomb answers with a small gzip body that unpacks to n bytes and the ordinary
 // reply, whether or not the client accepts gzip.
-func GzipBomb(n int64) Behaviour {
-	return Do(fmt.Sprintf("gzip of %d bytes", n), func(x *Exchange) {
+func GzipBomb(n int64) Behaviour { return Bomb(n, "gzip").Named(fmt.Sprintf("gzip of %d bytes", n)) }
+
+// Bomb answers with n bytes and the ordinary reply, packed in content codings, the
+// first one innermost, whether or not the client accepts them. Codings other than
+// gzip and deflate are only said to be there.
+func Bomb(n int64, codings ...string) Behaviour {
+	named := strings.Join(codings, ", ")
+	return Do(fmt.Sprintf("%s of %d bytes", named, n), func(x *Exchange) {
 		reply := x.Reply()
-		w := x.Writer()
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Encoding", "gzip")
-		packer := gzip.NewWriter(w)
+		x.Writer().Header().Set("Content-Type", "application/json")
+		x.Writer().Header().Set("Content-Encoding", named)
+		packed := io.Writer(x.Writer())
+		for _, coding := range slices.Backward(codings) {
+			var packer io.WriteCloser
+			switch coding {
+			case "gzip":
+				packer = gzip.NewWriter(packed)
+			case "deflate":
+				packer = zlib.NewWriter(packed)
+			default:
+				continue
+			}
+			defer packer.Close() //nolint:errcheck // a client that hung up reads no end
+			packed = packer
+		}
 		blanks := bytes.Repeat([]byte{' '}, 64<<10)
 		for ; n > 0 && x.Context().Err() == nil; n -= int64(len(blanks)) {
-			if _, err := packer.Write(blanks[:min(n, int64(len(blanks)))]); err != nil {
+			if _, err := packed.Write(blanks[:min(n, int64(len(blanks)))]); err != nil {
 				return
 			}
 		}
-		_, _ = packer.Write([]byte(reply))
-		_ = packer.Close()
+		_, _ = io.WriteString(packed, reply)
 	})
+}
+
+// HugeHeader answers ordinarily under a header of n bytes.
+func HugeHeader(n int) Behaviour {
+	return Header("X-Padding", strings.Repeat("x", n)).Then(Ordinary()).Named(fmt.Sprintf("a reply under a header of %d bytes", n))
 }
 
 // Drip answers with headers and then one blank after each pause, for ever.

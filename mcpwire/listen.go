@@ -62,8 +62,8 @@ func (s *streamable) unopened(ctx context.Context, x *span, response *http.Respo
 	if fault == nil {
 		return s.malformed("ended its stream of changes before it began", nil)
 	}
-	if fault.Status == http.StatusNotFound && s.listened.Load() && s.renewals.lost(agreed, fault) {
-		s.renew(ctx, agreed, m.Credential)
+	if fault.Status == http.StatusNotFound && s.listened.Load() {
+		s.renew(ctx, agreed, s.renewals.read(agreed, fault), m.Credential)
 	}
 	return fault
 }

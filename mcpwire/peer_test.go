@@ -140,6 +140,8 @@ func (p *peer) standard(w http.ResponseWriter, r *request) {
 		w.WriteHeader(http.StatusNotFound)
 	case strings.HasPrefix(key, "notifications/"), r.Method == "" && r.Request.Method == http.MethodPost:
 		w.WriteHeader(http.StatusAccepted)
+	case key == "ping":
+		answer(w, r, `{}`)
 	case key == "tools/list":
 		answer(w, r, `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`)
 	case key == "slow":

@@ -36,37 +36,56 @@ type renewal struct {
 	agreed *agreement // set before done is closed; nil when it failed
 }
 
-// weakSigns is how many signs in a row, without a success between them, are taken
-// for a lost session.
+// weakSigns is how many signs in a row that are no proof, without a success between
+// them, are reason to ask whether the session is alive.
 const weakSigns = 2
 
-// lost says whether a fault tells that the session it happened in is gone. The
-// protocol's own sign is a 404; servers and proxies use other words too.
-func (r *renewals) lost(agreed *agreement, fault *Fault) bool {
+// sign is what a fault tells about the session it happened in.
+type sign int
+
+const (
+	// silent tells nothing.
+	silent sign = iota
+	// doubtful tells that the session is worth a question.
+	doubtful
+	// gone tells that it is lost.
+	gone
+)
+
+// read says what a fault tells about its session. The protocol's own sign of a
+// lost one is a 404; servers and proxies use other words too.
+func (r *renewals) read(agreed *agreement, fault *Fault) sign {
 	if agreed == nil || agreed.session == "" {
-		return false
+		return silent
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	sign := fault.foreign
-	switch fault.Status {
+	suspect, strong := fault.suspects()
+	switch {
+	case strong && r.refuted[fault.Status]:
+		return doubtful
+	case strong:
+		return gone
+	case suspect:
+		if r.weak++; r.weak >= weakSigns {
+			return doubtful
+		}
+	}
+	return silent
+}
+
+// suspects says whether a fault looks like a lost session at all, and whether in
+// the words that most servers have for it.
+func (f *Fault) suspects() (suspect, strong bool) {
+	switch f.Status {
 	case http.StatusNotFound, http.StatusGone:
-		sign = true
+		strong = true
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusUnprocessableEntity:
-		sign = !fault.aboutRequest()
-	}
-	if sign && fault.Status != 0 && !r.refuted[fault.Status] {
-		return true
-	}
-	switch fault.Status {
+		strong = !f.aboutRequest()
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
-		sign = sign || !fault.aboutRequest()
+		suspect = !f.aboutRequest()
 	}
-	if sign {
-		r.weak++
-		return r.weak >= weakSigns
-	}
-	return false
+	return suspect || strong || f.foreign, strong
 }
 
 // aboutRequest says that the server's error speaks of the request itself.
@@ -106,9 +125,13 @@ func (r *renewals) confirm(status int) {
 }
 
 // renew returns a session newer than the lost one. It is opened once for all who
-// ask, away from any of them; nil when that fails or ctx ends first.
-func (s *streamable) renew(ctx context.Context, lost *agreement, credential string) *agreement {
-	flight := s.board(lost, credential)
+// ask, away from any of them; nil when that fails or ctx ends first, and when the
+// lost one was only doubted and is alive.
+func (s *streamable) renew(ctx context.Context, lost *agreement, why sign, credential string) *agreement {
+	if why == silent {
+		return nil
+	}
+	flight := s.board(lost, why, credential)
 	if flight == nil {
 		return nil
 	}
@@ -120,7 +143,7 @@ func (s *streamable) renew(ctx context.Context, lost *agreement, credential stri
 	}
 }
 
-func (s *streamable) board(lost *agreement, credential string) *renewal {
+func (s *streamable) board(lost *agreement, why sign, credential string) *renewal {
 	r := &s.renewals
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,22 +156,25 @@ func (s *streamable) board(lost *agreement, credential string) *renewal {
 		return r.flight
 	}
 	flight := &renewal{done: make(chan struct{})}
-	if !s.spawn(func(ctx context.Context) { s.fly(ctx, flight, credential) }) {
+	if !s.spawn(func(ctx context.Context) { s.fly(ctx, flight, lost, why, credential) }) {
 		return nil
 	}
 	r.flight = flight
 	return flight
 }
 
-// fly opens the new session.
-func (s *streamable) fly(ctx context.Context, flight *renewal, credential string) {
+// fly opens the new session, unless the old one was only doubted and answers.
+func (s *streamable) fly(ctx context.Context, flight *renewal, old *agreement, why sign, credential string) {
 	ctx, cancel := context.WithTimeout(ctx, s.ConnectTimeout)
 	defer cancel()
-	agreed, fault := s.open(ctx, credential)
-	if fault != nil {
-		s.Logger.Debug("a lost session could not be opened again", zap.String("server", s.Server), zap.Error(fault))
-		if denies(fault) {
-			s.outdated()
+	var agreed *agreement
+	if why == gone || !s.answers(ctx, old, credential) {
+		var fault *Fault
+		if agreed, fault = s.open(ctx, credential); fault != nil {
+			s.Logger.Debug("a lost session could not be opened again", zap.String("server", s.Server), zap.Error(fault))
+			if denies(fault) {
+				s.outdated()
+			}
 		}
 	}
 	s.renewals.mu.Lock()
@@ -194,6 +220,21 @@ func (s *streamable) bind(stream *span, agreed *agreement) (unbind func()) {
 		defer r.mu.Unlock()
 		delete(r.streams, stream)
 	}
+}
+
+// answers asks the server within a session whether it is there. It is, unless what
+// comes back looks like its loss again.
+func (s *streamable) answers(ctx context.Context, agreed *agreement, credential string) bool {
+	ctx, cancel := context.WithTimeout(ctx, s.ProbeTimeout)
+	defer cancel()
+	_, fault := s.once(ctx, &Message{Method: methodPing, Params: []byte("{}"), Credential: credential}, agreed)
+	if fault != nil {
+		if suspect, _ := fault.suspects(); suspect {
+			return false
+		}
+	}
+	s.renewals.proved()
+	return true
 }
 
 // open opens a session as it was opened first.

@@ -60,6 +60,7 @@ func TestALostSessionIsOpenedAgain(t *testing.T) {
 			s := connect(t, p)
 			settle := neighbours(t, p, s)
 			p.does("echo", lostSession(c.gone)(p))
+			p.does("ping", lostSession(c.gone)(p))
 			for range c.failing {
 				if _, err := call(t.Context(), s, "echo"); err == nil || maybeRan(err) != c.ran {
 					t.Fatalf("a call that met the loss: %v", err)
@@ -111,16 +112,18 @@ func TestASessionThatIsLostTwiceInARow(t *testing.T) {
 	s := connect(t, p)
 	lost := map[string]bool{"s1": true, "s2": true}
 	var mu sync.Mutex
-	p.does("echo", func(w http.ResponseWriter, r *request) {
+	gone := func(w http.ResponseWriter, r *request) {
 		mu.Lock()
-		gone := lost[r.Header.Get("Mcp-Session-Id")]
+		dead := lost[r.Header.Get("Mcp-Session-Id")]
 		mu.Unlock()
-		if gone {
+		if dead {
 			raw(404, "-", "")(w, r)
 			return
 		}
 		p.standard(w, r)
-	})
+	}
+	p.does("echo", gone)
+	p.does("ping", gone)
 	failed := 0
 	for session := 3; session < 9; session++ {
 		for range 3 {
@@ -148,8 +151,10 @@ func TestAStatusThatSaysNothingAboutTheSession(t *testing.T) {
 		s := connect(t, p)
 		p.does("bad", raw(status, "-", ""))
 		for range 5 {
-			if _, err := call(t.Context(), s, "bad"); err == nil || maybeRan(err) {
-				t.Fatal(err)
+			for range 3 {
+				if _, err := call(t.Context(), s, "bad"); err == nil || maybeRan(err) {
+					t.Fatal(err)
+				}
 			}
 			if _, err := call(t.Context(), s, "echo"); err != nil {
 				t.Fatal(err)
@@ -159,13 +164,15 @@ func TestAStatusThatSaysNothingAboutTheSession(t *testing.T) {
 			t.Errorf("%d: %d sessions were opened", status, n)
 		}
 		// And yet a session that is lost later is opened again.
-		p.does("echo", func(w http.ResponseWriter, r *request) {
+		lost := func(w http.ResponseWriter, r *request) {
 			if r.Header.Get("Mcp-Session-Id") == "s2" {
 				w.WriteHeader(status)
 				return
 			}
 			p.standard(w, r)
-		})
+		}
+		p.does("echo", lost)
+		p.does("ping", lost)
 		_, _ = call(t.Context(), s, "echo")
 		if _, err := call(t.Context(), s, "echo"); err != nil {
 			t.Errorf("%d: after the loss: %v", status, err)

@@ -52,10 +52,7 @@ func (s *streamable) Exchange(ctx context.Context, m *Message) (Reply, *Fault) {
 		return reply, nil
 	}
 	s.wonder(agreed, fault, m.Credential)
-	if !s.renewals.lost(agreed, fault) {
-		return reply, fault
-	}
-	renewed := s.renew(ctx, agreed, m.Credential)
+	renewed := s.renew(ctx, agreed, s.renewals.read(agreed, fault), m.Credential)
 	if renewed == nil || fault.sent || ctx.Err() != nil {
 		return reply, fault
 	}
@@ -171,6 +168,9 @@ func (s *streamable) follow(x *span, response *http.Response, m *Message, agreed
 			return Reply{}, nil, fault
 		}
 		if response = s.resume(x, &resumption, agreed, m.Credential); response == nil {
+			if x.ctx.Err() != nil {
+				fault = s.ended(context.Cause(x.ctx), true) // nobody waits any more; nothing broke
+			}
 			return Reply{}, nil, fault
 		}
 	}

@@ -208,9 +208,13 @@ func answerOf(asked supervision.Asked, open *call, result *messages.ToolResult, 
 	tool, server := open.message.GetTool(), open.message.GetTarget().GetServer()
 	switch {
 	case open.sent && (cutsOff(err) || open.attempts > 1 && isLocal(err)):
+		became := "was sent and not answered"
+		if failure.KindOf(err) == failure.KindMcpProtocolError {
+			became = "was sent and its answer cannot be read"
+		}
 		done := failed(asked, failure.New(failure.KindOutcomeUnknown, fmt.Sprintf(
-			"the call of %q on the server %q was sent and not answered (%v); it may have taken effect, verify before repeating it",
-			tool, server, readable(err)), err))
+			"the call of %q on the server %q %s (%v); it may have taken effect, verify before repeating it",
+			tool, server, became, readable(err)), err))
 		done.Sent = true
 		return done
 	case open.cancelled && !open.sent:
@@ -222,10 +226,12 @@ func answerOf(asked supervision.Asked, open *call, result *messages.ToolResult, 
 	}
 }
 
-// cutsOff reports whether a failure leaves open what the server did.
+// cutsOff reports whether a failure of a call that was sent leaves open what the
+// server did. An answer that makes no sense does: a proxy's page, say. One that is
+// too large does not: the tool ran, and the caller reads how much was allowed.
 func cutsOff(err error) bool {
 	switch failure.KindOf(err) {
-	case failure.KindMcpServerUnreachable, failure.KindDeadlineExceeded, failure.KindCancelled, failure.KindInternal:
+	case failure.KindMcpServerUnreachable, failure.KindMcpProtocolError, failure.KindDeadlineExceeded, failure.KindCancelled, failure.KindInternal:
 		return true
 	default:
 		return false
