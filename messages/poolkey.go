@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -114,7 +115,7 @@ func CanonicalURL(raw string) (string, error) {
 	}
 	host, port := strings.ToLower(parsed.Hostname()), parsed.Port()
 	if address, zone, zoned := strings.Cut(host, "%"); zoned {
-		if zone == "" || strings.ContainsFunc(zone, func(r rune) bool { return r >= 0x80 || !isUnreserved(byte(r)) }) {
+		if zone == "" || slices.ContainsFunc([]byte(zone), func(c byte) bool { return !isUnreserved(c) }) {
 			return invalid("has an IPv6 zone that is no name")
 		}
 		host = address + "%25" + zone // RFC 6874
