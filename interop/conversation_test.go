@@ -124,7 +124,7 @@ func (c *conversation) offers(tool string) bool {
 // public is the name under which the model knows a tool.
 func public(tool string) string { return "peer__" + tool }
 
-// asks has the model ask for calls of a tool, one for each arguments.
+// asks has the model ask for calls, and waits for none of them.
 func (c *conversation) asks(calls ...model.ToolCall) {
 	c.t.Helper()
 	for i := range calls {
@@ -145,11 +145,6 @@ func call(tool, arguments string) model.ToolCall {
 func (c *conversation) outcomes() []journal.ToolCallFinished {
 	c.t.Helper()
 	c.turn()
-	return c.settled()
-}
-
-func (c *conversation) settled() []journal.ToolCallFinished {
-	c.t.Helper()
 	var outcomes []journal.ToolCallFinished
 	for _, id := range c.open {
 		eventually(c.t, "the outcome of "+id, func() bool {

@@ -25,6 +25,7 @@ func TestOneStoryWithEveryPeer(t *testing.T) {
 			}{
 				{"connect", true, connects},
 				{"call", true, calls},
+				{"too large", true, costsItsOwnCall},
 				{"tokens", true, carriesItsToken},
 				{"shared session", p.remembers, sharesASession},
 				{"own session", p.remembers, hasASessionOfItsOwn},
@@ -92,6 +93,52 @@ func calls(t *testing.T, h *house) {
 	}
 	if h.peer.ours {
 		ownCalls(t, h, c)
+	} else {
+		referenceCalls(t, c)
+	}
+	c.ends()
+}
+
+// referenceCalls calls what only the reference server has. What a model cannot read
+// is told in a line.
+func referenceCalls(t *testing.T, c *conversation) {
+	for _, one := range []struct{ tool, arguments, says string }{
+		{"get-sum", `{"a":2,"b":3}`, "The sum of 2 and 3 is 5."},
+		{"get-structured-content", `{"location":"Chicago"}`, `"conditions"`},
+		{"get-tiny-image", `{}`, "image/png"},
+		{"get-resource-links", `{"count":2}`, "demo://resource/"},
+		{"get-resource-reference", `{"resourceType":"Text","resourceId":1}`, "demo://resource/"},
+		{"get-annotated-message", `{"messageType":"error","includeImage":true}`, "Error"},
+		{"trigger-long-running-operation", `{"duration":0.05,"steps":2}`, "completed"},
+	} {
+		if got := c.says(one.tool, one.arguments); !strings.Contains(got, one.says) || strings.Contains(got, "iVBORw0KGgo") {
+			t.Errorf("%s says %.500q", one.tool, got)
+		}
+	}
+}
+
+// An answer that is larger than is allowed costs its own call, and none beside it.
+func costsItsOwnCall(t *testing.T, h *house) {
+	c := h.begin(acme, h.agent(nil))
+	const allowed = 64 << 10
+	if err := h.SetMaxResponseBytes(allowed); err != nil {
+		t.Fatal(err)
+	}
+	small, result := h.peer.echo("small")
+	large, _ := h.peer.echo(strings.Repeat("large ", allowed/5))
+	for range 2 {
+		c.asks(call("echo", small), call("echo", large), call("echo", small))
+		for i, outcome := range c.outcomes() {
+			switch {
+			case i == 1 && (outcome.Outcome != journal.OutcomeError || outcome.Error.Kind != failure.KindMcpResponseTooLarge):
+				t.Errorf("the call with the large answer ended %s: %.200s", outcome.Outcome, outcome.Result)
+			case i != 1 && outcome.Result != result:
+				t.Errorf("a call beside it ended %s: %.200s", outcome.Outcome, outcome.Result)
+			}
+		}
+	}
+	if state := h.connection().State; state != "ready" {
+		t.Errorf("the connection is %s", state)
 	}
 	c.ends()
 }

@@ -2,7 +2,6 @@ package interop_test
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/psych-systems/psych-go/journal"
@@ -71,7 +70,7 @@ func carriesItsToken(t *testing.T, h *house) {
 		t.Errorf("%d calls came, not %d", calls, want)
 	}
 	if want := len(runs); h.peer.sessions && len(sessions) != want {
-		t.Errorf("there were %s", fmt.Sprint(sessions))
+		t.Errorf("there were the sessions %v", sessions)
 	}
 }
 

@@ -64,18 +64,17 @@ func (h *httpSSE) meet(m *inbound, credential string) {
 	}
 }
 
-// deliver hands a reply to the request that waits for it; false when none does.
-func (h *httpSSE) deliver(m *inbound, f found) bool {
+// deliver hands a reply to the request that waits for it, if one does.
+func (h *httpSSE) deliver(m *inbound, f found) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for id, waiting := range h.pending {
 		if m.answers(id) {
 			delete(h.pending, id)
 			waiting <- f
-			return true
+			return
 		}
 	}
-	return false
 }
 
 // deliverTooLarge fails the request whose reply was read past. The id stands at the
@@ -99,8 +98,9 @@ func (h *httpSSE) deliverTooLarge(event eventstream.Event) {
 			}
 		})
 	}
-	if !ours || !m.addressed() || !h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)}) {
-		h.Logger.Debug("a message beyond the ceiling was skipped", zap.String("server", h.Server))
+	h.Logger.Debug("a message beyond the ceiling was read past", zap.String("server", h.Server))
+	if ours && m.addressed() {
+		h.deliver(&m, found{fault: h.tooLarge(h.ceiling(), nil)})
 	}
 }
 

@@ -253,13 +253,14 @@ func (r *Reader) addData(piece []byte) error {
 		return &bounded.TooLargeError{Limit: limit}
 	}
 	if len(r.skipped)+len(piece) > 2*keptOversize {
-		r.skipped = append(r.skipped[:0], lastOf(r.skipped, keptOversize)...)
+		r.skipped = append(r.skipped[:0], lastOf(r.skipped)...)
 	}
-	r.skipped = append(r.skipped, lastOf(piece, keptOversize)...)
+	r.skipped = append(r.skipped, lastOf(piece)...)
 	return nil
 }
 
-func lastOf(b []byte, n int) []byte { return b[max(0, len(b)-n):] }
+// lastOf is as much of an end as is kept.
+func lastOf(b []byte) []byte { return b[max(0, len(b)-keptOversize):] }
 
 // endLine processes the field of a line that is complete; a blank line
 // dispatches the event.
@@ -300,7 +301,7 @@ func (r *Reader) dispatch() (Event, bool) {
 	r.told = true
 	event := Event{Name: r.name, Data: r.data, Oversize: r.oversize > 0}
 	if event.Oversize {
-		event.End = lastOf(append(bytes.Clone(lastOf(r.data, keptOversize)), r.skipped...), keptOversize)
+		event.End = lastOf(append(bytes.Clone(lastOf(r.data)), r.skipped...))
 		event.Data = event.Data[:min(len(event.Data), keptOversize)]
 	}
 	return event, true
