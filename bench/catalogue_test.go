@@ -42,7 +42,7 @@ func measureUnchangedList(t testing.TB, e effort) []row {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer response.Body.Close() //nolint:errcheck // nothing was written to it
+		defer response.Body.Close()
 		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			t.Fatal(err)

@@ -64,7 +64,7 @@ func (f floor) call(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written to it
+	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, response.Body)
 	return err
 }

@@ -134,7 +134,7 @@ func firstRequest(t testing.TB, url string, preload bool) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer runtime.Close(context.WithoutCancel(t.Context())) //nolint:errcheck // nothing is left to settle
+	defer runtime.Close(context.WithoutCancel(t.Context()))
 	version, err := spec.New(spec.Spec{
 		Name: "bench", Model: spec.Model{Model: "gpt-5"},
 		MCPServers: []spec.Server{{Name: "large", URL: url, Preload: &preload}},
