@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/psych-systems/psych-go/failure"
+	"github.com/psych-systems/psych-go/mcptest"
 	"github.com/psych-systems/psych-go/mcpwire"
 	"github.com/psych-systems/psych-go/messages"
 	"github.com/psych-systems/psych-go/secret"
@@ -110,6 +111,36 @@ func TestAModernServerWhoseAnswerToTheProbeIsLost(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Every status with every kind of body is an answer that an older server may give
+// to a question it does not know.
+func TestAnyStatusWithAnyBodyMeansAnOlderServer(t *testing.T) {
+	bodies := []mcptest.Behaviour{}
+	for _, status := range []int{200, 202, 204, 400, 401, 403, 404, 405, 406, 409, 415, 422, 429, 500, 501, 502, 503, 504} {
+		for _, body := range []struct{ media, text string }{
+			{"", ""}, {"text/html", "<p>No.</p>"}, {"text/plain", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32601,"message":"no"}}`},
+			{"application/json", ""}, {"application/json", `{"error":{"code":"BAD","message":"no"}}`}, {"application/json", `{"jsonrpc":"2.0",`},
+			{"application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no"}}`},
+			{"application/json", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32600,"message":"no"}}`},
+			{"text/event-stream", "data: {\"jsonrpc\":\"2.0\",\"id\":$ID,\"error\":{\"code\":-32601,\"message\":\"no\"}}\n\n"},
+		} {
+			bodies = append(bodies, mcptest.Status(status, body.media, body.text).Named(fmt.Sprintf("%d %s %.60s", status, body.media, body.text)))
+		}
+	}
+	server := mcptest.NewServer(t, mcptest.Legacy(legacy), mcptest.Tools(mcptest.Tool{Name: "echo"}))
+	for _, odd := range bodies {
+		server.On("server/discover", odd)
+		s, err := mcpwire.Connect(t.Context(), options(t, server.URL()), "")
+		if err != nil {
+			t.Errorf("%s: %v", odd, err)
+			continue
+		}
+		if text, err := call(t.Context(), s, "echo"); err != nil || text != "ok" || s.ProtocolVersion() != legacy {
+			t.Errorf("%s: %q, %v", odd, text, err)
+		}
+		s.Close()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"hash"
 	"strconv"
 
@@ -179,10 +180,26 @@ const (
 	scopePrivate = "private"
 )
 
+// longestTTL is more than any hint is worth, in milliseconds; what is beyond it,
+// and beyond what a number holds, is this.
+const longestTTL = 1 << 50
+
+// milliseconds reads a hint, which some servers write with a fraction.
+func milliseconds(text []byte) (ms int64, isNumber bool) {
+	if len(text) == 0 || text[0] != '-' && (text[0] < '0' || text[0] > '9') {
+		return 0, false
+	}
+	number, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, false
+	}
+	return int64(max(-longestTTL, min(number, longestTTL))), true
+}
+
 // cache joins the caching hints of the pages: the list is fresh as long as its
 // most short-lived page, and as private as its most private one.
 func (l *listing) cache(first bool, ttl, scope []byte) {
-	if ms, err := strconv.ParseInt(string(ttl), 10, 64); err == nil {
+	if ms, isNumber := milliseconds(ttl); isNumber {
 		ms = max(ms, 0)
 		if l.ttl == nil || ms < *l.ttl {
 			l.ttl = &ms

@@ -119,6 +119,12 @@ func TestHintsOfPagesAreJoined(t *testing.T) {
 		{[]string{``, `,"cacheScope":"public"`}, -1, ""},
 		{[]string{`,"ttlMs":-5`, ``}, 0, ""},
 		{[]string{`,"ttlMs":"100","cacheScope":7`, ``}, -1, ""},
+		{[]string{`,"ttlMs":1.5`, ``}, 1, ""},
+		{[]string{`,"ttlMs":2e3`, ``}, 2000, ""},
+		{[]string{`,"ttlMs":99999999999999999999`, ``}, 1 << 50, ""},
+		{[]string{`,"ttlMs":1e400`, ``}, 1 << 50, ""},
+		{[]string{`,"ttlMs":null`, `,"ttlMs":true`}, -1, ""},
+		{[]string{`,"ttlMs":[5]`, `,"ttlMs":7`}, 7, ""},
 	} {
 		p := newPeer(t, modern)
 		p.does("tools/list", func(w http.ResponseWriter, r *request) {

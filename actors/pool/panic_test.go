@@ -257,3 +257,59 @@ func TestACatalogThatIsGivenUpIsReplaced(t *testing.T) {
 		}
 	})
 }
+
+// TestWhatAnOlderIncarnationBeganIsDropped has actors fail while their work is open
+// somewhere else: what comes of it later reaches nobody, is not taken for the news
+// of today, and leaves nothing open.
+func TestWhatAnOlderIncarnationBeganIsDropped(t *testing.T) {
+	t.Run("a session that was being opened", func(t *testing.T) {
+		panicked := &atomic.Bool{}
+		faulty := func(_ *pool.Deps, c *connection.Deps, _ *catalog.Deps) {
+			c.Middleware = panicOn(&messages.CancelCall{}, false, panicked)
+		}
+		inHouse(t, faulty, func(t *testing.T, h *house) {
+			stall := make(chan struct{})
+			h.server.stall = stall
+			waiting := h.begin(call(t, "1"))
+			began := time.Now()
+			h.system.Root.Send(h.pool, &messages.CancelCall{CallId: "x", Target: target(t, "acme")})
+			if got := outcome(end(t, waiting)); got == "acme" || time.Since(began) != 0 {
+				t.Errorf("the call ended %s after %s", got, time.Since(began))
+			}
+			close(stall) // the dial of the older incarnation comes to its end now
+			synctest.Wait()
+			h.server.set(func() { h.server.stall = nil })
+			time.Sleep(time.Minute)
+			if got := outcome(end(t, h.begin(call(t, "2")))); got != "acme" {
+				t.Errorf("the next call ended %s", got)
+			}
+			if open := h.server.open(); open != 1 {
+				t.Errorf("%d sessions are open", open)
+			}
+		})
+	})
+	t.Run("a call", func(t *testing.T) {
+		panicked := &atomic.Bool{}
+		faulty := func(_ *pool.Deps, c *connection.Deps, _ *catalog.Deps) {
+			c.Middleware = panicOn(&messages.CancelCall{}, false, panicked)
+		}
+		inHouse(t, faulty, func(t *testing.T, h *house) {
+			release := make(chan struct{})
+			h.server.call = func(context.Context, *messages.CallTool) (*messages.ToolResult, error) {
+				<-release // whatever its context says
+				return &messages.ToolResult{Text: "old"}, nil
+			}
+			asker := h.count()
+			asker.ask(h, &messages.CallTool{CallId: "1", Target: target(t, "acme"), Tool: "x"})
+			synctest.Wait()
+			h.system.Root.Send(h.pool, &messages.CancelCall{CallId: "x", Target: target(t, "acme")})
+			time.Sleep(time.Minute)
+			h.server.set(func() { h.server.call = nil })
+			asker.ask(h, &messages.CallTool{CallId: "2", Target: target(t, "acme"), Tool: "x"})
+			synctest.Wait()
+			close(release)
+			time.Sleep(time.Minute)
+			asker.check(t, h) // one answer each
+		})
+	})
+}

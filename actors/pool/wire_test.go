@@ -136,6 +136,73 @@ func TestALifeOnTheWire(t *testing.T) {
 	}
 }
 
+// TestAChangeDuringAListingIsNotLost has the server change its tools, and say so,
+// while the second of three pages of the old list is on its way under a time to
+// live of ten minutes: the old list serves nobody who asks later.
+func TestAChangeDuringAListingIsNotLost(t *testing.T) {
+	for name, era := range map[string]struct {
+		option    mcptest.Option
+		transport messages.Transport
+	}{
+		mcptest.Version20260728: {mcptest.Modern(), messages.TransportHTTP},
+		mcptest.Version20251125: {mcptest.Legacy(mcptest.Version20251125), messages.TransportHTTP},
+		mcptest.Version20241105: {mcptest.HTTPSSE(), messages.TransportSSE},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := mcptest.NewServer(t, era.option, mcptest.PageSize(1), mcptest.Cache(10*time.Minute, "private"),
+				mcptest.Tools(mcptest.Tool{Name: "a"}, mcptest.Tool{Name: "b"}, mcptest.Tool{Name: "c"}))
+			onWire(t, func(t *testing.T, h *house) {
+				to := at(t, server, era.transport)
+				if got := names(t, h, to, false); got != "a b c" {
+					t.Fatalf("listed are %s", got)
+				}
+				server.WaitStreams(1)
+				made, release := make(chan struct{}), make(chan struct{})
+				server.On("tools/list", mcptest.Ordinary().Once(), mcptest.Execute().Then(mcptest.Tell(made), mcptest.Until(release)).Once())
+				before := len(server.Requests("tools/list"))
+				listing := h.system.Root.RequestFuture(h.pool, &messages.GetCatalogue{RequestId: "old", Target: to, Fresh: true}, time.Minute)
+				<-made
+				server.SetTools(mcptest.Tool{Name: "x"}, mcptest.Tool{Name: "y"}, mcptest.Tool{Name: "z"})
+				for range 5 {
+					server.NotifyToolsChanged()
+				}
+				close(release)
+				if _, err := listing.Result(); err != nil {
+					t.Error(err)
+				}
+				eventually(t, "the new list is served", func() bool { return names(t, h, to, false) == "x y z" })
+				if pages := len(server.Requests("tools/list")) - before; pages > 12 {
+					t.Errorf("one change cost %d requests", pages)
+				}
+			})
+		})
+	}
+}
+
+// TestAPageThatFailsFailsItsListingAlone breaks the second of three pages in every
+// way: nothing of the list is taken for the whole, and the next look finds it.
+func TestAPageThatFailsFailsItsListingAlone(t *testing.T) {
+	tools := mcptest.Tools(mcptest.Tool{Name: "a"}, mcptest.Tool{Name: "b"}, mcptest.Tool{Name: "c"})
+	server := mcptest.NewServer(t, tools, mcptest.PageSize(1), mcptest.Cache(10*time.Minute, "private"))
+	onWire(t, func(t *testing.T, h *house) {
+		to := at(t, server, messages.TransportHTTP)
+		for _, odd := range []mcptest.Behaviour{
+			mcptest.Error(-32602, "Invalid cursor", ""), mcptest.Error(-32603, "oops", ""), mcptest.Status(500, "text/html", "<p>"),
+			mcptest.Status(404, "", ""), mcptest.Reset(), mcptest.CutHalfway(), mcptest.Accepted(), mcptest.Body("text/html", "<p>"), mcptest.NullID(),
+			mcptest.Answer(`{"tools":7}`), mcptest.Answer(`{"tools":[],"nextCursor":7}`), mcptest.Answer(`{"tools":[],"nextCursor":"1"}`),
+			mcptest.Answer("null"), mcptest.Huge(17 << 20),
+		} {
+			server.On("tools/list", mcptest.Ordinary().Once(), odd.Once())
+			got := names(t, h, to, true)
+			if got == "" || strings.HasPrefix(got, "a") && got != "a b c" {
+				t.Errorf("%s: listed are %q", odd, got)
+			}
+			server.On("tools/list")
+			eventually(t, odd.String()+": the list is found", func() bool { return names(t, h, to, true) == "a b c" })
+		}
+	})
+}
+
 // eventually waits for what real sockets bring when they do.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
