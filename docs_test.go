@@ -81,6 +81,34 @@ func TestEveryCommandOfTheReadmeRuns(t *testing.T) {
 	}
 }
 
+// TestEveryCommandOfTheOtherDocumentsIsPartOfTheTests finds that what the make
+// targets in them run is in a package of tests, all of which "make test" runs; with
+// -table or not, the measures are made.
+func TestEveryCommandOfTheOtherDocumentsIsPartOfTheTests(t *testing.T) {
+	documents, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, document := range append(documents, "bench/RESULTS.md") {
+		for _, command := range commands(read(t, document)) {
+			found++
+			plan := run(t, ".", strings.Replace(command, "make ", "make -n ", 1))
+			tested := regexp.MustCompile(`(?m)^go test .*\./([a-z]+)`).FindStringSubmatch(plan)
+			if tested == nil {
+				t.Errorf("%s: %s runs no tests:\n%s", document, command, plan)
+				continue
+			}
+			if tests, err := filepath.Glob(tested[1] + "/*_test.go"); err != nil || len(tests) == 0 {
+				t.Errorf("%s: %s tests %s, which has no tests", document, command, tested[1])
+			}
+		}
+	}
+	if found < 2 {
+		t.Errorf("%d commands were found", found)
+	}
+}
+
 // TestTheReadmesCodeBuildsInAModuleOfItsOwn embeds the project as the README
 // says.
 func TestTheReadmesCodeBuildsInAModuleOfItsOwn(t *testing.T) {
