@@ -72,7 +72,7 @@ func Bomb(n int64, codings ...string) Behaviour {
 			default:
 				continue
 			}
-			defer packer.Close() //nolint:errcheck // a client that hung up reads no end
+			defer packer.Close()
 			packed = packer
 		}
 		blanks := bytes.Repeat([]byte{' '}, 64<<10)

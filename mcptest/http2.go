@@ -85,6 +85,7 @@ type framedKey struct{}
 func serveHTTP2(server *http.Server, connection *tls.Conn, handler http.Handler) {
 	c := &framed{Conn: connection, left: len(http2.ClientPreface)}
 	base := server.BaseContext(nil)
+	//nolint:staticcheck // the standard server takes no connection on which others write frames too
 	(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{
 		Context: context.WithValue(base, framedKey{}, c), BaseConfig: server, Handler: handler,
 	})
