@@ -176,3 +176,41 @@ func TestTheDocumentsSpecsAndConfigurationsAreValid(t *testing.T) {
 		t.Errorf("%d Specs and %d configurations were read", specs, configurations)
 	}
 }
+
+// TestWhatTheArchitectureSaysIsProvedIs looks for each test that the table of
+// faults names, and for one in each of its rows.
+func TestWhatTheArchitectureSaysIsProvedIs(t *testing.T) {
+	_, section, found := strings.Cut(read(t, "docs/architecture.md"), "## What peers do wrong, and where it is proved\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	tests := map[string]bool{}
+	for _, one := range packages(t) {
+		files, err := filepath.Glob(filepath.Join(one.Dir, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for _, test := range regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`).FindAllStringSubmatch(read(t, file), -1) {
+				tests[test[1]] = true
+			}
+		}
+	}
+	rows := 0
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| what") || strings.HasPrefix(line, "| ---") {
+			continue
+		}
+		rows++
+		names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(line, -1)
+		if len(names) == 0 {
+			t.Errorf("nothing proves %s", line)
+		}
+		for _, name := range names {
+			if !tests[name[1]] {
+				t.Errorf("there is no test %s", name[1])
+			}
+		}
+	}
+	if !found || rows < 20 {
+		t.Errorf("the table has %d rows", rows)
+	}
+}

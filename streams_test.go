@@ -122,7 +122,7 @@ func TestAStreamThatNeverBeginsCostsNotificationsOnly(t *testing.T) {
 			c.change()
 			c.sees(t, func() {})
 			for i, server := range c.servers {
-				if streams := len(server.Requests(w.what)); streams > 5 {
+				if streams := len(server.Requests(w.what)); streams > 20 { // waits of up to 1, 2, 4 s, and HTTP clients repeat a GET
 					t.Errorf("%s: the stream was asked for %d times", odd[i], streams)
 				}
 			}
@@ -161,7 +161,7 @@ func TestAStreamThatEndsIsFollowedByALook(t *testing.T) {
 			c.sees(t, func() { c.works(t) })
 			for i, server := range c.servers {
 				server.WaitStreams(1)
-				if streams := len(server.Requests(w.what)); streams > 4 {
+				if streams := len(server.Requests(w.what)); streams > 20 {
 					t.Errorf("%s: the stream was asked for %d times", ends[i].next, streams)
 				}
 			}

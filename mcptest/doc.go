@@ -6,8 +6,9 @@
 //
 // [NewServer] starts an MCP tool server of one era: revision 2026-07-28 (the
 // default), an older Streamable HTTP revision with sessions ([Legacy]), both at
-// one address ([Dual]), or the HTTP+SSE transport of 2024-11-05 ([HTTPSSE]). It is
-// written on net/http alone, so that nothing corrects its mistakes.
+// one address ([Dual]), or the HTTP+SSE transport of 2024-11-05 ([HTTPSSE]), in
+// cleartext or with [TLS] and HTTP/2. It is written on HTTP alone, so that nothing
+// corrects its mistakes.
 //
 // What it does wrong is data. [Server.On] gives a script to requests of one kind,
 // and a script is a list of [Behaviour] values:

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"encoding/binary"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/net/http2"
@@ -28,11 +29,11 @@ func GoAway(processed bool) Behaviour {
 			x.answered, x.over = true, true
 			panic(http.ErrAbortHandler)
 		case processed:
-			c.frame(func(f *http2.Framer) error { return f.WriteGoAway(lastStream, http2.ErrCodeNo, nil) })
+			c.frame(x, func(f *http2.Framer) error { return f.WriteGoAway(lastStream, http2.ErrCodeNo, nil) })
 		default:
 			x.answered, x.over = true, true
 			stream := c.newest.Load()
-			c.frame(func(f *http2.Framer) error { return f.WriteGoAway(stream-1, http2.ErrCodeNo, nil) })
+			c.frame(x, func(f *http2.Framer) error { return f.WriteGoAway(stream-1, http2.ErrCodeNo, nil) })
 			_ = c.Close()
 		}
 	})
@@ -49,7 +50,7 @@ func RefuseStream() Behaviour {
 			panic(http.ErrAbortHandler)
 		}
 		stream := c.newest.Load()
-		c.frame(func(f *http2.Framer) error { return f.WriteRSTStream(stream, http2.ErrCodeRefusedStream) })
+		c.frame(x, func(f *http2.Framer) error { return f.WriteRSTStream(stream, http2.ErrCodeRefusedStream) })
 		<-x.Context().Done() // what the server says of this stream would come late
 	})
 }
@@ -77,23 +78,37 @@ type framed struct {
 	// and, before the first frame, of the client's preface.
 	head []byte
 	left int
+	// began is closed when the server has written: its settings come first.
+	began     chan struct{}
+	beginning sync.Once
 }
 
 type framedKey struct{}
 
 // serveHTTP2 is an http.Server's TLSNextProto function.
 func serveHTTP2(server *http.Server, connection *tls.Conn, handler http.Handler) {
-	c := &framed{Conn: connection, left: len(http2.ClientPreface)}
+	c := &framed{Conn: connection, left: len(http2.ClientPreface), began: make(chan struct{})}
 	base := server.BaseContext(nil)
-	//nolint:staticcheck // net/http serves no connection into which its caller writes frames too
+	//nolint:staticcheck // the standard server takes no connection on which others write frames too
 	(&http2.Server{}).ServeConn(c, &http2.ServeConnOpts{
 		Context: context.WithValue(base, framedKey{}, c), BaseConfig: server, Handler: handler,
 	})
 }
 
 // frame writes one frame between the server's own.
-func (c *framed) frame(write func(*http2.Framer) error) {
+func (c *framed) frame(x *Exchange, write func(*http2.Framer) error) {
+	select {
+	case <-c.began:
+	case <-x.Context().Done():
+		return
+	}
 	_ = write(http2.NewFramer(c.Conn, nil)) // a client that is gone needs none
+}
+
+func (c *framed) Write(p []byte) (int, error) {
+	n, err := c.Conn.Write(p)
+	c.beginning.Do(func() { close(c.began) })
+	return n, err
 }
 
 func (c *framed) Read(p []byte) (int, error) {
