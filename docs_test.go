@@ -49,6 +49,8 @@ func run(t testing.TB, dir, command string) string {
 	t.Helper()
 	shell := exec.CommandContext(t.Context(), "bash", "-c", command)
 	shell.Dir = dir
+	// A make within a make speaks of that.
+	shell.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "MAKE") })
 	var out bytes.Buffer
 	shell.Stdout, shell.Stderr = &out, &out
 	if err := shell.Run(); err != nil {

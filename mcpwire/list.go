@@ -21,30 +21,49 @@ const mostPages = 1000
 
 // ListTools fetches the server's tools, all pages in order. Where the raw tools
 // are those of previousEtag, nothing is parsed and the listing says unchanged. A
-// tool that cannot be used is logged and left out; its neighbours stay. One that
-// stands in two pages in the same words, as when the list moves between them, is
-// one tool. The pages of a listing share one response ceiling.
+// tool that cannot be used is logged and left out; its neighbours stay. The pages of
+// a listing share one response ceiling.
+//
+// A list that has a tool in two pages in the same words has probably moved between
+// them, and is fetched again a few times; a server that stays with it lists the tool
+// twice.
 //
 // It fails with failure.McpProtocolError, failure.McpResponseTooLarge,
 // failure.McpServerUnreachable or as Options.Authorize does.
 func (s *Session) ListTools(ctx context.Context, credential, previousEtag string) (*messages.Listing, error) {
+	for attempt := 1; ; attempt++ {
+		listing, moved, fault := s.list(ctx, credential, previousEtag)
+		if fault != nil {
+			return nil, fault
+		}
+		if !moved || attempt == mostFetches {
+			return listing, nil
+		}
+	}
+}
+
+// mostFetches is how often a list that moves is fetched for one listing.
+const mostFetches = 3
+
+// list fetches the tools once; moved says that the list moved under the fetch.
+func (s *Session) list(ctx context.Context, credential, previousEtag string) (listing *messages.Listing, moved bool, fault *Fault) {
 	l, fault := s.fetch(ctx, credential)
 	if fault != nil {
-		return nil, fault
+		return nil, false, fault
 	}
-	listing := &messages.Listing{Etag: l.etag(), CacheScope: l.cacheScope, TtlMs: l.ttl}
+	listing = &messages.Listing{Etag: l.etag(), CacheScope: l.cacheScope, TtlMs: l.ttl}
 	listing.Unchanged = listing.Etag == previousEtag
 	if listing.Unchanged && s.bound(listing.Etag, l) {
-		return listing, nil
+		return listing, false, nil
 	}
-	list, fault := s.readTools(listing.Etag, l)
+	read, fault := s.readTools(listing.Etag, l)
 	if fault != nil {
-		return nil, fault
+		return nil, false, fault
 	}
 	if !listing.Unchanged {
-		listing.Tools = list.tools
+		listing.Tools = read.tools
 	}
-	return listing, nil
+	return listing, read.moved, nil
 }
 
 // bound says that the table of header arguments is the one of these tools, without
@@ -244,9 +263,8 @@ func (s *Session) parse(pages [][]byte) (*toolList, *Fault) {
 		}
 		err := eachElement(page, func(raw []byte) {
 			words := sha256.Sum256(raw)
-			if before, twice := listed[words]; twice && before != number {
-				return
-			}
+			before, twice := listed[words]
+			list.moved = list.moved || twice && before != number
 			listed[words] = number
 			tool, why := readTool(raw)
 			var bound []paramBinding

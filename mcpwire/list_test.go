@@ -58,15 +58,40 @@ func TestAListIsFollowedToItsEnd(t *testing.T) {
 	}
 }
 
-// A list that moves between two pages shows a tool in both. A page that names one
-// twice means it.
-func TestAToolThatStandsInTwoPagesInTheSameWordsIsOne(t *testing.T) {
-	for _, version := range []string{modern, legacy} {
-		p := newPeer(t, version)
-		p.does("tools/list", lists("", `[{"name":"a",`+object+`},{"name":"b",`+object+`}]`,
-			`[{"name":"b",`+object+`},{"name":"c",`+object+`},{"name":"c",`+object+`}, {"name":"b","description":"another",`+object+`}]`))
-		if l := list(t, connect(t, p), ""); names(l) != "a b c c b" {
-			t.Errorf("%s: listed are %s", version, names(l))
+// A list that moves between two pages shows a tool in both, and is fetched again. A
+// server that stays with it, or that names a tool twice in one page, means it.
+func TestAListThatMovesBetweenItsPages(t *testing.T) {
+	a, b, c := `{"name":"a",`+object+`}`, `{"name":"b",`+object+`}`, `{"name":"c",`+object+`}`
+	moved := lists("", `[`+a+`,`+b+`]`, `[`+b+`,`+c+`]`)
+	for name, test := range map[string]struct {
+		moves   int // fetches under which it moves
+		still   behaviour
+		want    string
+		fetches int
+	}{
+		"never":          {0, lists("", `[`+a+`,`+b+`]`, `[`+c+`]`), "a b c", 1},
+		"once":           {1, lists("", `[`+a+`,`+b+`]`, `[`+c+`]`), "a b c", 2},
+		"twice":          {2, lists("", `[`+a+`,`+b+`]`, `[`+c+`]`), "a b c", 3},
+		"always":         {9, nil, "a b b c", 3},
+		"in one page":    {0, lists("", `[`+a+`,`+b+`,`+b+`]`, `[`+c+`]`), "a b b c", 1},
+		"in other words": {0, lists("", `[`+a+`,`+b+`]`, `[{"description":"another",`+b[1:]+`]`), "a b b", 1},
+	} {
+		for _, version := range []string{modern, legacy} {
+			p := newPeer(t, version)
+			begun := 0
+			p.does("tools/list", func(w http.ResponseWriter, r *request) {
+				if r.Params.Cursor == "" {
+					begun++
+				}
+				if begun <= test.moves {
+					moved(w, r)
+					return
+				}
+				test.still(w, r)
+			})
+			if l := list(t, connect(t, p), ""); names(l) != test.want || begun != test.fetches {
+				t.Errorf("%s, %s: listed are %s after %d fetches", name, version, names(l), begun)
+			}
 		}
 	}
 }

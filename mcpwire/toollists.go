@@ -29,6 +29,8 @@ type listName struct {
 type toolList struct {
 	tools    []*messages.Tool
 	bindings map[string][]paramBinding
+	// moved says that a tool stands in two pages in the same words.
+	moved bool
 }
 
 // find returns the list of that name, nil when nobody has it.
