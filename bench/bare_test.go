@@ -34,17 +34,26 @@ func newBare(t testing.TB, url string) bare {
 // calls is [house.calls] with this client.
 func (c bare) calls(t testing.TB, callers, each int) time.Duration {
 	t.Helper()
+	return together(t, callers, each, func(ctx context.Context) error {
+		result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}})
+		if err == nil && result.IsError {
+			err = fmt.Errorf("a call failed: %v", result.Content)
+		}
+		return err
+	})
+}
+
+// together has a number of callers do something as often each, and returns how long
+// that took.
+func together(t testing.TB, callers, each int, call func(context.Context) error) time.Duration {
+	t.Helper()
 	began := time.Now()
 	group, ctx := errgroup.WithContext(context.Background())
 	for range callers {
 		group.Go(func() error {
 			for range each {
-				result, err := c.session.CallTool(ctx, &mcp.CallToolParams{Name: "echo", Arguments: map[string]any{"text": "hello"}})
-				if err != nil {
+				if err := call(ctx); err != nil {
 					return err
-				}
-				if result.IsError {
-					return fmt.Errorf("a call failed: %v", result.Content)
 				}
 			}
 			return nil

@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // floor is net/http alone, sending the bytes of a call and throwing the answer
@@ -28,22 +26,7 @@ func newFloor(t testing.TB, url string) floor {
 // calls is [house.calls] with this client.
 func (f floor) calls(t testing.TB, callers, each int) time.Duration {
 	t.Helper()
-	began := time.Now()
-	group, ctx := errgroup.WithContext(context.Background())
-	for range callers {
-		group.Go(func() error {
-			for range each {
-				if err := f.call(ctx); err != nil {
-					return err
-				}
-			}
-			return nil
-		})
-	}
-	if err := group.Wait(); err != nil {
-		t.Fatal(err)
-	}
-	return time.Since(began)
+	return together(t, callers, each, f.call)
 }
 
 func (f floor) call(ctx context.Context) error {
