@@ -1,10 +1,12 @@
 package mcpwire
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -139,15 +141,19 @@ func (x *span) send(method string, target *url.URL, header http.Header, body []b
 		Method: method, URL: target, Host: target.Host, Header: header,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
+	ctx := x.ctx
 	if body != nil {
+		// A reader that net/http knows to be in memory leaves in one write with its
+		// header; another would cost a second write, and the server a second wait.
 		request.ContentLength = int64(len(body))
 		request.GetBody = func() (io.ReadCloser, error) {
 			x.sent.Store(false)
-			return &payload{rest: body, sent: &x.sent}, nil
+			return io.NopCloser(bytes.NewReader(body)), nil
 		}
 		request.Body, _ = request.GetBody()
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }})
 	}
-	response, err := x.wire.client.Do(request.WithContext(x.ctx))
+	response, err := x.wire.client.Do(request.WithContext(ctx))
 	if err != nil {
 		return nil, x.outage(err)
 	}
@@ -172,21 +178,3 @@ func (x *span) authorize(header http.Header, credential string) error {
 	header[fieldAuthorization] = []string{"Bearer " + x.token}
 	return nil
 }
-
-// payload is a request's body; that it was read means that it was being written.
-type payload struct {
-	rest []byte
-	sent *atomic.Bool
-}
-
-func (p *payload) Read(b []byte) (int, error) {
-	p.sent.Store(true)
-	if len(p.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(b, p.rest)
-	p.rest = p.rest[n:]
-	return n, nil
-}
-
-func (p *payload) Close() error { return nil }
