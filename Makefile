@@ -45,7 +45,7 @@ fuzz: ## search for inputs that break a parser (FUZZTIME=30s each)
 
 .PHONY: bench
 bench: ## measure
-	go test -count=1 -timeout 30m -run '^TestTable$$' ./bench -table
+	go test -v -count=1 -timeout 30m -run '^TestTable$$' ./bench -table
 
 # What the tests use besides Go: a C compiler for the race detector, and Node.js
 # for servers that others wrote.

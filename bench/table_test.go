@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -80,16 +79,9 @@ func environment() string {
 		}
 	}
 	kernel, _ := exec.Command("uname", "-sr").Output()
-	sdk := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, module := range info.Deps {
-			if module.Path == "github.com/modelcontextprotocol/go-sdk" {
-				sdk = module.Version
-			}
-		}
-	}
-	return fmt.Sprintf("%s, %d processors (%s), %s, go-sdk %s, GOGC %s.\n",
-		runtime.Version(), runtime.GOMAXPROCS(0), processor, strings.TrimSpace(string(kernel)), sdk, gogc())
+	sdk, _ := exec.Command("go", "list", "-m", "github.com/modelcontextprotocol/go-sdk").Output()
+	return fmt.Sprintf("%s, %d processors (%s), %s, %s, GOGC %s.\n",
+		runtime.Version(), runtime.GOMAXPROCS(0), processor, strings.TrimSpace(string(kernel)), strings.TrimSpace(string(sdk)), gogc())
 }
 
 func gogc() string {
