@@ -43,6 +43,8 @@ var arrows = map[string][]string{
 	"egress":   {"failure"},
 
 	"journal/memory":  {"failure", "journal"},
+	"tokenstore":        {"failure", "secret"},
+	"tokenstore/memory": {"tokenstore"},
 	"model/anthropic": {"model", "model/endpoint", "secret"},
 	"model/endpoint":  {"failure", "model", "secret"},
 	"model/openai":    {"model", "model/endpoint", "secret"},
