@@ -61,9 +61,8 @@ type Store interface {
 	// nothing is no error.
 	Delete(ctx context.Context, key Key, have uint64) error
 	// List returns the keys that have a record, in no order. The tenant is required.
-	// An empty Principal is every principal of the tenant and an empty URL every
-	// URL, so the key of each is compared where only the empty one is meant. Each key
-	// can be given to Load, Swap and Delete.
+	// An empty Principal is every principal of the tenant, and an empty URL is every
+	// URL. Each key that comes back can be given to Load, Swap and Delete.
 	List(ctx context.Context, of Owner) ([]Key, error)
 	// Close ends the use of the store; every later call fails with [ErrClosed],
 	// except for Close.
