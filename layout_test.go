@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"offer":    {"failure", "journal", "messages", "model", "narrow", "spec"},
 	"config":   {"approval", "document", "egress", "failure", "messages", "narrow", "secret", "spec"},
 	"egress":   {"failure"},
+	"oauth":    {"failure", "messages", "secret"},
 
 	"journal/memory":       {"failure", "journal"},
 	"tokenstore":           {"failure", "secret"},
