@@ -110,7 +110,10 @@ type Target struct {
 	// The NAME of the credential, resolved where it is used; "" for none.
 	Credential string `protobuf:"bytes,3,opt,name=credential,proto3" json:"credential,omitempty"`
 	// "" for the session that all Runs of the key share; a Run's id for its own.
-	Session       string `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	Session string `protobuf:"bytes,4,opt,name=session,proto3" json:"session,omitempty"`
+	// The server's OAuth grant, of whose configuration the key's credential
+	// identity is made; absent for a server without OAuth.
+	Grant         *Grant `protobuf:"bytes,5,opt,name=grant,proto3" json:"grant,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,18 +176,173 @@ func (x *Target) GetSession() string {
 	return ""
 }
 
+func (x *Target) GetGrant() *Grant {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
+// Grant is the configuration of an OAuth grant, without a secret: credentials are
+// named. GrantIdentity is its digest.
+type Grant struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "client_credentials" or "authorization_code".
+	Type                   string   `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	ClientId               string   `protobuf:"bytes,2,opt,name=client_id,json=clientId,proto3" json:"client_id,omitempty"`
+	ClientSecretCredential string   `protobuf:"bytes,3,opt,name=client_secret_credential,json=clientSecretCredential,proto3" json:"client_secret_credential,omitempty"`
+	PrivateKeyCredential   string   `protobuf:"bytes,4,opt,name=private_key_credential,json=privateKeyCredential,proto3" json:"private_key_credential,omitempty"`
+	Issuer                 string   `protobuf:"bytes,5,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	Scopes                 []string `protobuf:"bytes,6,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	// "" goes by the authorization server's metadata.
+	TokenEndpointAuthMethod string   `protobuf:"bytes,7,opt,name=token_endpoint_auth_method,json=tokenEndpointAuthMethod,proto3" json:"token_endpoint_auth_method,omitempty"`
+	ClientIdMetadataUrl     string   `protobuf:"bytes,8,opt,name=client_id_metadata_url,json=clientIdMetadataUrl,proto3" json:"client_id_metadata_url,omitempty"`
+	AllowRegistration       bool     `protobuf:"varint,9,opt,name=allow_registration,json=allowRegistration,proto3" json:"allow_registration,omitempty"`
+	ApplicationType         string   `protobuf:"bytes,10,opt,name=application_type,json=applicationType,proto3" json:"application_type,omitempty"`
+	ClientName              string   `protobuf:"bytes,11,opt,name=client_name,json=clientName,proto3" json:"client_name,omitempty"`
+	RedirectUris            []string `protobuf:"bytes,12,rep,name=redirect_uris,json=redirectUris,proto3" json:"redirect_uris,omitempty"`
+	// The id of the consent that a person gave; "" before the first. A refresh keeps
+	// it, another consent does not.
+	Consent       string `protobuf:"bytes,13,opt,name=consent,proto3" json:"consent,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Grant) Reset() {
+	*x = Grant{}
+	mi := &file_messages_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Grant) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Grant) ProtoMessage() {}
+
+func (x *Grant) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Grant.ProtoReflect.Descriptor instead.
+func (*Grant) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Grant) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *Grant) GetClientId() string {
+	if x != nil {
+		return x.ClientId
+	}
+	return ""
+}
+
+func (x *Grant) GetClientSecretCredential() string {
+	if x != nil {
+		return x.ClientSecretCredential
+	}
+	return ""
+}
+
+func (x *Grant) GetPrivateKeyCredential() string {
+	if x != nil {
+		return x.PrivateKeyCredential
+	}
+	return ""
+}
+
+func (x *Grant) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *Grant) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
+func (x *Grant) GetTokenEndpointAuthMethod() string {
+	if x != nil {
+		return x.TokenEndpointAuthMethod
+	}
+	return ""
+}
+
+func (x *Grant) GetClientIdMetadataUrl() string {
+	if x != nil {
+		return x.ClientIdMetadataUrl
+	}
+	return ""
+}
+
+func (x *Grant) GetAllowRegistration() bool {
+	if x != nil {
+		return x.AllowRegistration
+	}
+	return false
+}
+
+func (x *Grant) GetApplicationType() string {
+	if x != nil {
+		return x.ApplicationType
+	}
+	return ""
+}
+
+func (x *Grant) GetClientName() string {
+	if x != nil {
+		return x.ClientName
+	}
+	return ""
+}
+
+func (x *Grant) GetRedirectUris() []string {
+	if x != nil {
+		return x.RedirectUris
+	}
+	return nil
+}
+
+func (x *Grant) GetConsent() string {
+	if x != nil {
+		return x.Consent
+	}
+	return ""
+}
+
 // Failure is a failure.Failure in transit.
 type Failure struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Message       string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Kind    string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Message string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// The pool key no longer names what it was made from: the asker makes it anew.
+	StaleKey      bool `protobuf:"varint,3,opt,name=stale_key,json=staleKey,proto3" json:"stale_key,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_messages_proto_msgTypes[2]
+	mi := &file_messages_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -196,7 +354,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[2]
+	mi := &file_messages_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -209,7 +367,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{2}
+	return file_messages_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Failure) GetKind() string {
@@ -224,6 +382,13 @@ func (x *Failure) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *Failure) GetStaleKey() bool {
+	if x != nil {
+		return x.StaleKey
+	}
+	return false
 }
 
 // GetCatalogue asks a connection for its tools; it connects first where it must.
@@ -241,7 +406,7 @@ type GetCatalogue struct {
 
 func (x *GetCatalogue) Reset() {
 	*x = GetCatalogue{}
-	mi := &file_messages_proto_msgTypes[3]
+	mi := &file_messages_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -253,7 +418,7 @@ func (x *GetCatalogue) String() string {
 func (*GetCatalogue) ProtoMessage() {}
 
 func (x *GetCatalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[3]
+	mi := &file_messages_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -266,7 +431,7 @@ func (x *GetCatalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetCatalogue.ProtoReflect.Descriptor instead.
 func (*GetCatalogue) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{3}
+	return file_messages_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *GetCatalogue) GetRequestId() string {
@@ -309,7 +474,7 @@ type Catalogue struct {
 
 func (x *Catalogue) Reset() {
 	*x = Catalogue{}
-	mi := &file_messages_proto_msgTypes[4]
+	mi := &file_messages_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -321,7 +486,7 @@ func (x *Catalogue) String() string {
 func (*Catalogue) ProtoMessage() {}
 
 func (x *Catalogue) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[4]
+	mi := &file_messages_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -334,7 +499,7 @@ func (x *Catalogue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Catalogue.ProtoReflect.Descriptor instead.
 func (*Catalogue) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{4}
+	return file_messages_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Catalogue) GetRequestId() string {
@@ -381,7 +546,7 @@ type Snapshot struct {
 
 func (x *Snapshot) Reset() {
 	*x = Snapshot{}
-	mi := &file_messages_proto_msgTypes[5]
+	mi := &file_messages_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -393,7 +558,7 @@ func (x *Snapshot) String() string {
 func (*Snapshot) ProtoMessage() {}
 
 func (x *Snapshot) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[5]
+	mi := &file_messages_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -406,7 +571,7 @@ func (x *Snapshot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Snapshot.ProtoReflect.Descriptor instead.
 func (*Snapshot) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{5}
+	return file_messages_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Snapshot) GetVersion() uint64 {
@@ -485,7 +650,7 @@ type Tool struct {
 
 func (x *Tool) Reset() {
 	*x = Tool{}
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +662,7 @@ func (x *Tool) String() string {
 func (*Tool) ProtoMessage() {}
 
 func (x *Tool) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[6]
+	mi := &file_messages_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +675,7 @@ func (x *Tool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Tool.ProtoReflect.Descriptor instead.
 func (*Tool) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{6}
+	return file_messages_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Tool) GetName() string {
@@ -572,7 +737,7 @@ type Listing struct {
 
 func (x *Listing) Reset() {
 	*x = Listing{}
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -584,7 +749,7 @@ func (x *Listing) String() string {
 func (*Listing) ProtoMessage() {}
 
 func (x *Listing) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[7]
+	mi := &file_messages_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -597,7 +762,7 @@ func (x *Listing) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Listing.ProtoReflect.Descriptor instead.
 func (*Listing) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{7}
+	return file_messages_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Listing) GetTools() []*Tool {
@@ -654,7 +819,7 @@ type CallTool struct {
 
 func (x *CallTool) Reset() {
 	*x = CallTool{}
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -666,7 +831,7 @@ func (x *CallTool) String() string {
 func (*CallTool) ProtoMessage() {}
 
 func (x *CallTool) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[8]
+	mi := &file_messages_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -679,7 +844,7 @@ func (x *CallTool) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallTool.ProtoReflect.Descriptor instead.
 func (*CallTool) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{8}
+	return file_messages_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *CallTool) GetCallId() string {
@@ -741,7 +906,7 @@ type CallDone struct {
 
 func (x *CallDone) Reset() {
 	*x = CallDone{}
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -753,7 +918,7 @@ func (x *CallDone) String() string {
 func (*CallDone) ProtoMessage() {}
 
 func (x *CallDone) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[9]
+	mi := &file_messages_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -766,7 +931,7 @@ func (x *CallDone) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CallDone.ProtoReflect.Descriptor instead.
 func (*CallDone) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{9}
+	return file_messages_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *CallDone) GetCallId() string {
@@ -818,7 +983,7 @@ type ToolResult struct {
 
 func (x *ToolResult) Reset() {
 	*x = ToolResult{}
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -830,7 +995,7 @@ func (x *ToolResult) String() string {
 func (*ToolResult) ProtoMessage() {}
 
 func (x *ToolResult) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[10]
+	mi := &file_messages_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -843,7 +1008,7 @@ func (x *ToolResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ToolResult.ProtoReflect.Descriptor instead.
 func (*ToolResult) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{10}
+	return file_messages_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ToolResult) GetIsError() bool {
@@ -867,6 +1032,249 @@ func (x *ToolResult) GetStructured() []byte {
 	return nil
 }
 
+// NeedToken asks the owner of a grant for another token than the one that the
+// asker has.
+type NeedToken struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// The version of the token that was refused or has run out; 0 for none.
+	Have uint64 `protobuf:"varint,2,opt,name=have,proto3" json:"have,omitempty"`
+	// The status with which the server refused: 401 or 403; 0 when nothing was sent.
+	Status int32 `protobuf:"varint,3,opt,name=status,proto3" json:"status,omitempty"`
+	// The WWW-Authenticate fields that came with it.
+	Challenge []string `protobuf:"bytes,4,rep,name=challenge,proto3" json:"challenge,omitempty"`
+	// What was refused, such as "tools/call search"; the same words for the same
+	// operation.
+	Operation string `protobuf:"bytes,5,opt,name=operation,proto3" json:"operation,omitempty"`
+	// Nobody waits for the operation's outcome: no person is bothered for it.
+	Background bool `protobuf:"varint,6,opt,name=background,proto3" json:"background,omitempty"`
+	// When the asker stops waiting, Unix milliseconds; 0 = the grant's own limit.
+	DeadlineUnixMs int64 `protobuf:"varint,7,opt,name=deadline_unix_ms,json=deadlineUnixMs,proto3" json:"deadline_unix_ms,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *NeedToken) Reset() {
+	*x = NeedToken{}
+	mi := &file_messages_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NeedToken) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NeedToken) ProtoMessage() {}
+
+func (x *NeedToken) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NeedToken.ProtoReflect.Descriptor instead.
+func (*NeedToken) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NeedToken) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *NeedToken) GetHave() uint64 {
+	if x != nil {
+		return x.Have
+	}
+	return 0
+}
+
+func (x *NeedToken) GetStatus() int32 {
+	if x != nil {
+		return x.Status
+	}
+	return 0
+}
+
+func (x *NeedToken) GetChallenge() []string {
+	if x != nil {
+		return x.Challenge
+	}
+	return nil
+}
+
+func (x *NeedToken) GetOperation() string {
+	if x != nil {
+		return x.Operation
+	}
+	return ""
+}
+
+func (x *NeedToken) GetBackground() bool {
+	if x != nil {
+		return x.Background
+	}
+	return false
+}
+
+func (x *NeedToken) GetDeadlineUnixMs() int64 {
+	if x != nil {
+		return x.DeadlineUnixMs
+	}
+	return 0
+}
+
+// TokenReady answers NeedToken: another token can be used now, or why not.
+type TokenReady struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,3,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TokenReady) Reset() {
+	*x = TokenReady{}
+	mi := &file_messages_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TokenReady) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TokenReady) ProtoMessage() {}
+
+func (x *TokenReady) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TokenReady.ProtoReflect.Descriptor instead.
+func (*TokenReady) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *TokenReady) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *TokenReady) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *TokenReady) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+// GrantStatus is what an operator may see of a grant. It holds no secret.
+type GrantStatus struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// none, acquiring, valid, refreshing, backing-off or needs-authorization.
+	State string `protobuf:"bytes,1,opt,name=state,proto3" json:"state,omitempty"`
+	// Until when the token is good, Unix milliseconds; 0 when it does not say or
+	// there is none.
+	ValidUntilUnixMs int64 `protobuf:"varint,2,opt,name=valid_until_unix_ms,json=validUntilUnixMs,proto3" json:"valid_until_unix_ms,omitempty"`
+	// Why there is no token, or why it could not be refreshed; "" for neither.
+	Why           string   `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	Issuer        string   `protobuf:"bytes,4,opt,name=issuer,proto3" json:"issuer,omitempty"`
+	Scopes        []string `protobuf:"bytes,5,rep,name=scopes,proto3" json:"scopes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GrantStatus) Reset() {
+	*x = GrantStatus{}
+	mi := &file_messages_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GrantStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GrantStatus) ProtoMessage() {}
+
+func (x *GrantStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_messages_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GrantStatus.ProtoReflect.Descriptor instead.
+func (*GrantStatus) Descriptor() ([]byte, []int) {
+	return file_messages_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *GrantStatus) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *GrantStatus) GetValidUntilUnixMs() int64 {
+	if x != nil {
+		return x.ValidUntilUnixMs
+	}
+	return 0
+}
+
+func (x *GrantStatus) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *GrantStatus) GetIssuer() string {
+	if x != nil {
+		return x.Issuer
+	}
+	return ""
+}
+
+func (x *GrantStatus) GetScopes() []string {
+	if x != nil {
+		return x.Scopes
+	}
+	return nil
+}
+
 // CancelCall tells a connection that nobody waits for a call any more.
 type CancelCall struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -878,7 +1286,7 @@ type CancelCall struct {
 
 func (x *CancelCall) Reset() {
 	*x = CancelCall{}
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -890,7 +1298,7 @@ func (x *CancelCall) String() string {
 func (*CancelCall) ProtoMessage() {}
 
 func (x *CancelCall) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[11]
+	mi := &file_messages_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -903,7 +1311,7 @@ func (x *CancelCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelCall.ProtoReflect.Descriptor instead.
 func (*CancelCall) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{11}
+	return file_messages_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CancelCall) GetCallId() string {
@@ -930,7 +1338,7 @@ type ReleaseSession struct {
 
 func (x *ReleaseSession) Reset() {
 	*x = ReleaseSession{}
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -942,7 +1350,7 @@ func (x *ReleaseSession) String() string {
 func (*ReleaseSession) ProtoMessage() {}
 
 func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[12]
+	mi := &file_messages_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -955,7 +1363,7 @@ func (x *ReleaseSession) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSession.ProtoReflect.Descriptor instead.
 func (*ReleaseSession) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{12}
+	return file_messages_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReleaseSession) GetTarget() *Target {
@@ -976,7 +1384,7 @@ type ListConnections struct {
 
 func (x *ListConnections) Reset() {
 	*x = ListConnections{}
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1396,7 @@ func (x *ListConnections) String() string {
 func (*ListConnections) ProtoMessage() {}
 
 func (x *ListConnections) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[13]
+	mi := &file_messages_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1409,7 @@ func (x *ListConnections) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListConnections.ProtoReflect.Descriptor instead.
 func (*ListConnections) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{13}
+	return file_messages_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListConnections) GetRequestId() string {
@@ -1030,7 +1438,7 @@ type Connections struct {
 
 func (x *Connections) Reset() {
 	*x = Connections{}
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1042,7 +1450,7 @@ func (x *Connections) String() string {
 func (*Connections) ProtoMessage() {}
 
 func (x *Connections) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[14]
+	mi := &file_messages_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1055,7 +1463,7 @@ func (x *Connections) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Connections.ProtoReflect.Descriptor instead.
 func (*Connections) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{14}
+	return file_messages_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Connections) GetRequestId() string {
@@ -1103,13 +1511,15 @@ type ConnectionStatus struct {
 	// Restarts by the supervisor since the connection was made.
 	Restarts         int64  `protobuf:"varint,14,opt,name=restarts,proto3" json:"restarts,omitempty"`
 	CatalogueVersion uint64 `protobuf:"varint,15,opt,name=catalogue_version,json=catalogueVersion,proto3" json:"catalogue_version,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Absent for a server without OAuth.
+	Grant         *GrantStatus `protobuf:"bytes,16,opt,name=grant,proto3" json:"grant,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ConnectionStatus) Reset() {
 	*x = ConnectionStatus{}
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1121,7 +1531,7 @@ func (x *ConnectionStatus) String() string {
 func (*ConnectionStatus) ProtoMessage() {}
 
 func (x *ConnectionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[15]
+	mi := &file_messages_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1134,7 +1544,7 @@ func (x *ConnectionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectionStatus.ProtoReflect.Descriptor instead.
 func (*ConnectionStatus) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{15}
+	return file_messages_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ConnectionStatus) GetId() string {
@@ -1242,6 +1652,13 @@ func (x *ConnectionStatus) GetCatalogueVersion() uint64 {
 	return 0
 }
 
+func (x *ConnectionStatus) GetGrant() *GrantStatus {
+	if x != nil {
+		return x.Grant
+	}
+	return nil
+}
+
 // Disconnect asks the pool to close connections of a scope; an empty principal
 // means all principals of the tenant, an empty url all servers.
 type Disconnect struct {
@@ -1256,7 +1673,7 @@ type Disconnect struct {
 
 func (x *Disconnect) Reset() {
 	*x = Disconnect{}
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1268,7 +1685,7 @@ func (x *Disconnect) String() string {
 func (*Disconnect) ProtoMessage() {}
 
 func (x *Disconnect) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[16]
+	mi := &file_messages_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1281,7 +1698,7 @@ func (x *Disconnect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disconnect.ProtoReflect.Descriptor instead.
 func (*Disconnect) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{16}
+	return file_messages_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Disconnect) GetRequestId() string {
@@ -1324,7 +1741,7 @@ type Disconnected struct {
 
 func (x *Disconnected) Reset() {
 	*x = Disconnected{}
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1336,7 +1753,7 @@ func (x *Disconnected) String() string {
 func (*Disconnected) ProtoMessage() {}
 
 func (x *Disconnected) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[17]
+	mi := &file_messages_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1349,7 +1766,7 @@ func (x *Disconnected) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Disconnected.ProtoReflect.Descriptor instead.
 func (*Disconnected) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{17}
+	return file_messages_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Disconnected) GetRequestId() string {
@@ -1386,7 +1803,7 @@ type ConnectionIdle struct {
 
 func (x *ConnectionIdle) Reset() {
 	*x = ConnectionIdle{}
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1398,7 +1815,7 @@ func (x *ConnectionIdle) String() string {
 func (*ConnectionIdle) ProtoMessage() {}
 
 func (x *ConnectionIdle) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[18]
+	mi := &file_messages_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1411,7 +1828,7 @@ func (x *ConnectionIdle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConnectionIdle.ProtoReflect.Descriptor instead.
 func (*ConnectionIdle) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{18}
+	return file_messages_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ConnectionIdle) GetId() string {
@@ -1438,7 +1855,7 @@ type SessionOpened struct {
 
 func (x *SessionOpened) Reset() {
 	*x = SessionOpened{}
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1867,7 @@ func (x *SessionOpened) String() string {
 func (*SessionOpened) ProtoMessage() {}
 
 func (x *SessionOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[19]
+	mi := &file_messages_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1880,7 @@ func (x *SessionOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionOpened.ProtoReflect.Descriptor instead.
 func (*SessionOpened) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{19}
+	return file_messages_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *SessionOpened) GetEpoch() uint64 {
@@ -1484,7 +1901,7 @@ type SessionClosed struct {
 
 func (x *SessionClosed) Reset() {
 	*x = SessionClosed{}
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1496,7 +1913,7 @@ func (x *SessionClosed) String() string {
 func (*SessionClosed) ProtoMessage() {}
 
 func (x *SessionClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[20]
+	mi := &file_messages_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1509,7 +1926,7 @@ func (x *SessionClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SessionClosed.ProtoReflect.Descriptor instead.
 func (*SessionClosed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{20}
+	return file_messages_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SessionClosed) GetEpoch() uint64 {
@@ -1536,7 +1953,7 @@ type CataloguePublished struct {
 
 func (x *CataloguePublished) Reset() {
 	*x = CataloguePublished{}
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1548,7 +1965,7 @@ func (x *CataloguePublished) String() string {
 func (*CataloguePublished) ProtoMessage() {}
 
 func (x *CataloguePublished) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[21]
+	mi := &file_messages_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1561,7 +1978,7 @@ func (x *CataloguePublished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CataloguePublished.ProtoReflect.Descriptor instead.
 func (*CataloguePublished) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{21}
+	return file_messages_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *CataloguePublished) GetSnapshot() *Snapshot {
@@ -1581,7 +1998,7 @@ type CatalogueFailed struct {
 
 func (x *CatalogueFailed) Reset() {
 	*x = CatalogueFailed{}
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1593,7 +2010,7 @@ func (x *CatalogueFailed) String() string {
 func (*CatalogueFailed) ProtoMessage() {}
 
 func (x *CatalogueFailed) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[22]
+	mi := &file_messages_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1606,7 +2023,7 @@ func (x *CatalogueFailed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogueFailed.ProtoReflect.Descriptor instead.
 func (*CatalogueFailed) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{22}
+	return file_messages_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *CatalogueFailed) GetFailure() *Failure {
@@ -1627,7 +2044,7 @@ type CatalogueWanted struct {
 
 func (x *CatalogueWanted) Reset() {
 	*x = CatalogueWanted{}
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +2056,7 @@ func (x *CatalogueWanted) String() string {
 func (*CatalogueWanted) ProtoMessage() {}
 
 func (x *CatalogueWanted) ProtoReflect() protoreflect.Message {
-	mi := &file_messages_proto_msgTypes[23]
+	mi := &file_messages_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +2069,7 @@ func (x *CatalogueWanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CatalogueWanted.ProtoReflect.Descriptor instead.
 func (*CatalogueWanted) Descriptor() ([]byte, []int) {
-	return file_messages_proto_rawDescGZIP(), []int{23}
+	return file_messages_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CatalogueWanted) GetReason() string {
@@ -1672,17 +2089,35 @@ const file_messages_proto_rawDesc = "" +
 	"\tprincipal\x18\x02 \x01(\tR\tprincipal\x12\x10\n" +
 	"\x03url\x18\x03 \x01(\tR\x03url\x12\x1c\n" +
 	"\ttransport\x18\x04 \x01(\tR\ttransport\x12/\n" +
-	"\x13credential_identity\x18\x05 \x01(\tR\x12credentialIdentity\"\x84\x01\n" +
+	"\x13credential_identity\x18\x05 \x01(\tR\x12credentialIdentity\"\xb4\x01\n" +
 	"\x06Target\x12(\n" +
 	"\x03key\x18\x01 \x01(\v2\x16.psych.messages.v1.KeyR\x03key\x12\x16\n" +
 	"\x06server\x18\x02 \x01(\tR\x06server\x12\x1e\n" +
 	"\n" +
 	"credential\x18\x03 \x01(\tR\n" +
 	"credential\x12\x18\n" +
-	"\asession\x18\x04 \x01(\tR\asession\"7\n" +
+	"\asession\x18\x04 \x01(\tR\asession\x12.\n" +
+	"\x05grant\x18\x05 \x01(\v2\x18.psych.messages.v1.GrantR\x05grant\"\x84\x04\n" +
+	"\x05Grant\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x1b\n" +
+	"\tclient_id\x18\x02 \x01(\tR\bclientId\x128\n" +
+	"\x18client_secret_credential\x18\x03 \x01(\tR\x16clientSecretCredential\x124\n" +
+	"\x16private_key_credential\x18\x04 \x01(\tR\x14privateKeyCredential\x12\x16\n" +
+	"\x06issuer\x18\x05 \x01(\tR\x06issuer\x12\x16\n" +
+	"\x06scopes\x18\x06 \x03(\tR\x06scopes\x12;\n" +
+	"\x1atoken_endpoint_auth_method\x18\a \x01(\tR\x17tokenEndpointAuthMethod\x123\n" +
+	"\x16client_id_metadata_url\x18\b \x01(\tR\x13clientIdMetadataUrl\x12-\n" +
+	"\x12allow_registration\x18\t \x01(\bR\x11allowRegistration\x12)\n" +
+	"\x10application_type\x18\n" +
+	" \x01(\tR\x0fapplicationType\x12\x1f\n" +
+	"\vclient_name\x18\v \x01(\tR\n" +
+	"clientName\x12#\n" +
+	"\rredirect_uris\x18\f \x03(\tR\fredirectUris\x12\x18\n" +
+	"\aconsent\x18\r \x01(\tR\aconsent\"T\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage\"\xa0\x01\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x12\x1b\n" +
+	"\tstale_key\x18\x03 \x01(\bR\bstaleKey\"\xa0\x01\n" +
 	"\fGetCatalogue\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x121\n" +
@@ -1742,7 +2177,30 @@ const file_messages_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1e\n" +
 	"\n" +
 	"structured\x18\x03 \x01(\fR\n" +
-	"structured\"X\n" +
+	"structured\"\xdc\x01\n" +
+	"\tNeedToken\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04have\x18\x02 \x01(\x04R\x04have\x12\x16\n" +
+	"\x06status\x18\x03 \x01(\x05R\x06status\x12\x1c\n" +
+	"\tchallenge\x18\x04 \x03(\tR\tchallenge\x12\x1c\n" +
+	"\toperation\x18\x05 \x01(\tR\toperation\x12\x1e\n" +
+	"\n" +
+	"background\x18\x06 \x01(\bR\n" +
+	"background\x12(\n" +
+	"\x10deadline_unix_ms\x18\a \x01(\x03R\x0edeadlineUnixMs\"{\n" +
+	"\n" +
+	"TokenReady\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x18\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x124\n" +
+	"\afailure\x18\x03 \x01(\v2\x1a.psych.messages.v1.FailureR\afailure\"\x94\x01\n" +
+	"\vGrantStatus\x12\x14\n" +
+	"\x05state\x18\x01 \x01(\tR\x05state\x12-\n" +
+	"\x13valid_until_unix_ms\x18\x02 \x01(\x03R\x10validUntilUnixMs\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x16\n" +
+	"\x06issuer\x18\x04 \x01(\tR\x06issuer\x12\x16\n" +
+	"\x06scopes\x18\x05 \x03(\tR\x06scopes\"X\n" +
 	"\n" +
 	"CancelCall\x12\x17\n" +
 	"\acall_id\x18\x01 \x01(\tR\x06callId\x121\n" +
@@ -1757,7 +2215,7 @@ const file_messages_proto_rawDesc = "" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12E\n" +
 	"\vconnections\x18\x02 \x03(\v2#.psych.messages.v1.ConnectionStatusR\vconnections\x124\n" +
-	"\afailure\x18\x03 \x01(\v2\x1a.psych.messages.v1.FailureR\afailure\"\x8c\x04\n" +
+	"\afailure\x18\x03 \x01(\v2\x1a.psych.messages.v1.FailureR\afailure\"\xc2\x04\n" +
 	"\x10ConnectionStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12(\n" +
 	"\x03key\x18\x02 \x01(\v2\x16.psych.messages.v1.KeyR\x03key\x12\x14\n" +
@@ -1776,7 +2234,8 @@ const file_messages_proto_rawDesc = "" +
 	"\rcalls_waiting\x18\f \x01(\x03R\fcallsWaiting\x12\x16\n" +
 	"\x06server\x18\r \x01(\tR\x06server\x12\x1a\n" +
 	"\brestarts\x18\x0e \x01(\x03R\brestarts\x12+\n" +
-	"\x11catalogue_version\x18\x0f \x01(\x04R\x10catalogueVersion\"s\n" +
+	"\x11catalogue_version\x18\x0f \x01(\x04R\x10catalogueVersion\x124\n" +
+	"\x05grant\x18\x10 \x01(\v2\x1e.psych.messages.v1.GrantStatusR\x05grant\"s\n" +
 	"\n" +
 	"Disconnect\x12\x1d\n" +
 	"\n" +
@@ -1816,57 +2275,64 @@ func file_messages_proto_rawDescGZIP() []byte {
 	return file_messages_proto_rawDescData
 }
 
-var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
+var file_messages_proto_msgTypes = make([]protoimpl.MessageInfo, 28)
 var file_messages_proto_goTypes = []any{
 	(*Key)(nil),                // 0: psych.messages.v1.Key
 	(*Target)(nil),             // 1: psych.messages.v1.Target
-	(*Failure)(nil),            // 2: psych.messages.v1.Failure
-	(*GetCatalogue)(nil),       // 3: psych.messages.v1.GetCatalogue
-	(*Catalogue)(nil),          // 4: psych.messages.v1.Catalogue
-	(*Snapshot)(nil),           // 5: psych.messages.v1.Snapshot
-	(*Tool)(nil),               // 6: psych.messages.v1.Tool
-	(*Listing)(nil),            // 7: psych.messages.v1.Listing
-	(*CallTool)(nil),           // 8: psych.messages.v1.CallTool
-	(*CallDone)(nil),           // 9: psych.messages.v1.CallDone
-	(*ToolResult)(nil),         // 10: psych.messages.v1.ToolResult
-	(*CancelCall)(nil),         // 11: psych.messages.v1.CancelCall
-	(*ReleaseSession)(nil),     // 12: psych.messages.v1.ReleaseSession
-	(*ListConnections)(nil),    // 13: psych.messages.v1.ListConnections
-	(*Connections)(nil),        // 14: psych.messages.v1.Connections
-	(*ConnectionStatus)(nil),   // 15: psych.messages.v1.ConnectionStatus
-	(*Disconnect)(nil),         // 16: psych.messages.v1.Disconnect
-	(*Disconnected)(nil),       // 17: psych.messages.v1.Disconnected
-	(*ConnectionIdle)(nil),     // 18: psych.messages.v1.ConnectionIdle
-	(*SessionOpened)(nil),      // 19: psych.messages.v1.SessionOpened
-	(*SessionClosed)(nil),      // 20: psych.messages.v1.SessionClosed
-	(*CataloguePublished)(nil), // 21: psych.messages.v1.CataloguePublished
-	(*CatalogueFailed)(nil),    // 22: psych.messages.v1.CatalogueFailed
-	(*CatalogueWanted)(nil),    // 23: psych.messages.v1.CatalogueWanted
+	(*Grant)(nil),              // 2: psych.messages.v1.Grant
+	(*Failure)(nil),            // 3: psych.messages.v1.Failure
+	(*GetCatalogue)(nil),       // 4: psych.messages.v1.GetCatalogue
+	(*Catalogue)(nil),          // 5: psych.messages.v1.Catalogue
+	(*Snapshot)(nil),           // 6: psych.messages.v1.Snapshot
+	(*Tool)(nil),               // 7: psych.messages.v1.Tool
+	(*Listing)(nil),            // 8: psych.messages.v1.Listing
+	(*CallTool)(nil),           // 9: psych.messages.v1.CallTool
+	(*CallDone)(nil),           // 10: psych.messages.v1.CallDone
+	(*ToolResult)(nil),         // 11: psych.messages.v1.ToolResult
+	(*NeedToken)(nil),          // 12: psych.messages.v1.NeedToken
+	(*TokenReady)(nil),         // 13: psych.messages.v1.TokenReady
+	(*GrantStatus)(nil),        // 14: psych.messages.v1.GrantStatus
+	(*CancelCall)(nil),         // 15: psych.messages.v1.CancelCall
+	(*ReleaseSession)(nil),     // 16: psych.messages.v1.ReleaseSession
+	(*ListConnections)(nil),    // 17: psych.messages.v1.ListConnections
+	(*Connections)(nil),        // 18: psych.messages.v1.Connections
+	(*ConnectionStatus)(nil),   // 19: psych.messages.v1.ConnectionStatus
+	(*Disconnect)(nil),         // 20: psych.messages.v1.Disconnect
+	(*Disconnected)(nil),       // 21: psych.messages.v1.Disconnected
+	(*ConnectionIdle)(nil),     // 22: psych.messages.v1.ConnectionIdle
+	(*SessionOpened)(nil),      // 23: psych.messages.v1.SessionOpened
+	(*SessionClosed)(nil),      // 24: psych.messages.v1.SessionClosed
+	(*CataloguePublished)(nil), // 25: psych.messages.v1.CataloguePublished
+	(*CatalogueFailed)(nil),    // 26: psych.messages.v1.CatalogueFailed
+	(*CatalogueWanted)(nil),    // 27: psych.messages.v1.CatalogueWanted
 }
 var file_messages_proto_depIdxs = []int32{
 	0,  // 0: psych.messages.v1.Target.key:type_name -> psych.messages.v1.Key
-	1,  // 1: psych.messages.v1.GetCatalogue.target:type_name -> psych.messages.v1.Target
-	5,  // 2: psych.messages.v1.Catalogue.snapshot:type_name -> psych.messages.v1.Snapshot
-	2,  // 3: psych.messages.v1.Catalogue.failure:type_name -> psych.messages.v1.Failure
-	6,  // 4: psych.messages.v1.Snapshot.tools:type_name -> psych.messages.v1.Tool
-	6,  // 5: psych.messages.v1.Listing.tools:type_name -> psych.messages.v1.Tool
-	1,  // 6: psych.messages.v1.CallTool.target:type_name -> psych.messages.v1.Target
-	10, // 7: psych.messages.v1.CallDone.result:type_name -> psych.messages.v1.ToolResult
-	2,  // 8: psych.messages.v1.CallDone.failure:type_name -> psych.messages.v1.Failure
-	1,  // 9: psych.messages.v1.CancelCall.target:type_name -> psych.messages.v1.Target
-	1,  // 10: psych.messages.v1.ReleaseSession.target:type_name -> psych.messages.v1.Target
-	15, // 11: psych.messages.v1.Connections.connections:type_name -> psych.messages.v1.ConnectionStatus
-	2,  // 12: psych.messages.v1.Connections.failure:type_name -> psych.messages.v1.Failure
-	0,  // 13: psych.messages.v1.ConnectionStatus.key:type_name -> psych.messages.v1.Key
-	2,  // 14: psych.messages.v1.Disconnected.failure:type_name -> psych.messages.v1.Failure
-	2,  // 15: psych.messages.v1.SessionClosed.failure:type_name -> psych.messages.v1.Failure
-	5,  // 16: psych.messages.v1.CataloguePublished.snapshot:type_name -> psych.messages.v1.Snapshot
-	2,  // 17: psych.messages.v1.CatalogueFailed.failure:type_name -> psych.messages.v1.Failure
-	18, // [18:18] is the sub-list for method output_type
-	18, // [18:18] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	2,  // 1: psych.messages.v1.Target.grant:type_name -> psych.messages.v1.Grant
+	1,  // 2: psych.messages.v1.GetCatalogue.target:type_name -> psych.messages.v1.Target
+	6,  // 3: psych.messages.v1.Catalogue.snapshot:type_name -> psych.messages.v1.Snapshot
+	3,  // 4: psych.messages.v1.Catalogue.failure:type_name -> psych.messages.v1.Failure
+	7,  // 5: psych.messages.v1.Snapshot.tools:type_name -> psych.messages.v1.Tool
+	7,  // 6: psych.messages.v1.Listing.tools:type_name -> psych.messages.v1.Tool
+	1,  // 7: psych.messages.v1.CallTool.target:type_name -> psych.messages.v1.Target
+	11, // 8: psych.messages.v1.CallDone.result:type_name -> psych.messages.v1.ToolResult
+	3,  // 9: psych.messages.v1.CallDone.failure:type_name -> psych.messages.v1.Failure
+	3,  // 10: psych.messages.v1.TokenReady.failure:type_name -> psych.messages.v1.Failure
+	1,  // 11: psych.messages.v1.CancelCall.target:type_name -> psych.messages.v1.Target
+	1,  // 12: psych.messages.v1.ReleaseSession.target:type_name -> psych.messages.v1.Target
+	19, // 13: psych.messages.v1.Connections.connections:type_name -> psych.messages.v1.ConnectionStatus
+	3,  // 14: psych.messages.v1.Connections.failure:type_name -> psych.messages.v1.Failure
+	0,  // 15: psych.messages.v1.ConnectionStatus.key:type_name -> psych.messages.v1.Key
+	14, // 16: psych.messages.v1.ConnectionStatus.grant:type_name -> psych.messages.v1.GrantStatus
+	3,  // 17: psych.messages.v1.Disconnected.failure:type_name -> psych.messages.v1.Failure
+	3,  // 18: psych.messages.v1.SessionClosed.failure:type_name -> psych.messages.v1.Failure
+	6,  // 19: psych.messages.v1.CataloguePublished.snapshot:type_name -> psych.messages.v1.Snapshot
+	3,  // 20: psych.messages.v1.CatalogueFailed.failure:type_name -> psych.messages.v1.Failure
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_messages_proto_init() }
@@ -1874,14 +2340,14 @@ func file_messages_proto_init() {
 	if File_messages_proto != nil {
 		return
 	}
-	file_messages_proto_msgTypes[7].OneofWrappers = []any{}
+	file_messages_proto_msgTypes[8].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_messages_proto_rawDesc), len(file_messages_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   24,
+			NumMessages:   28,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

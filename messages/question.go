@@ -32,6 +32,14 @@ func (q *Disconnect) Failed(why *Failure) proto.Message {
 	return &Disconnected{RequestId: q.GetRequestId(), Failure: why}
 }
 
+// Failed is a [TokenReady] without a token.
+func (q *NeedToken) Failed(why *Failure) proto.Message {
+	return &TokenReady{RequestId: q.GetRequestId(), Failure: why}
+}
+
+// QuestionID is the request's id.
+func (q *NeedToken) QuestionID() string { return q.GetRequestId() }
+
 // QuestionID is the request's id.
 func (q *GetCatalogue) QuestionID() string { return q.GetRequestId() }
 
