@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"offer":    {"failure", "journal", "messages", "model", "narrow", "spec"},
 	"config":   {"approval", "document", "egress", "failure", "messages", "narrow", "secret", "spec"},
 	"egress":   {"failure"},
+	"grant":    {"failure", "messages", "oauth", "secret", "tokenstore"},
 	"oauth":    {"failure", "messages", "secret"},
 
 	"journal/memory":       {"failure", "journal"},
@@ -57,11 +58,12 @@ var arrows = map[string][]string{
 	"mcpwire/bounded":     {},
 	"mcpwire/eventstream": {"mcpwire/bounded"},
 
-	"actors/async":       {"failure"},
-	"actors/supervision": {"failure", "messages"},
-	"actors/pool":        {"actors/async", "actors/supervision", "failure", "messages"},
-	"actors/connection":  {"actors/async", "actors/supervision", "failure", "messages", "narrow"},
-	"actors/catalog":     {"actors/async", "actors/supervision", "failure", "messages", "narrow"},
+	"actors/async":        {"failure"},
+	"actors/supervision":  {"failure", "messages"},
+	"actors/pool":         {"actors/async", "actors/supervision", "failure", "messages"},
+	"actors/connection":   {"actors/async", "actors/supervision", "failure", "messages", "narrow"},
+	"actors/catalog":      {"actors/async", "actors/supervision", "failure", "messages", "narrow"},
+	"actors/tokenrefresh": {"actors/async", "actors/supervision", "failure", "messages"},
 	"actors/run": {
 		"actors/async", "actors/supervision", "approval", "failure", "journal", "messages", "model", "narrow", "offer", "spec",
 	},

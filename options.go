@@ -12,6 +12,8 @@ import (
 	"github.com/psych-systems/psych-go/journal"
 	"github.com/psych-systems/psych-go/messages"
 	"github.com/psych-systems/psych-go/secret"
+	"github.com/psych-systems/psych-go/tokenstore"
+	"github.com/psych-systems/psych-go/tokenstore/memory"
 )
 
 // Options is what a [Runtime] is made from. Only Model is required, and only to
@@ -50,7 +52,7 @@ type Options struct {
 
 // middleware is around the Receive of actors, by their kind.
 type middleware struct {
-	pool, connection, catalog, run []actor.ReceiverMiddleware
+	pool, connection, catalog, tokenrefresh, run []actor.ReceiverMiddleware
 }
 
 // MCP is what connections are made from. Its zero value is usable: no
@@ -83,6 +85,14 @@ type MCP struct {
 	ConnectTimeout time.Duration
 	// CallTimeout bounds one tool call; 0 leaves it to the Run's deadline.
 	CallTimeout time.Duration
+	// TokenStore keeps the tokens of OAuth grants, the clients that were registered and
+	// the consents; nil keeps them in memory. The program closes it after the runtime.
+	TokenStore tokenstore.Store
+	// Redirect asks persons to authorize a server (grant: authorization_code). With nil,
+	// nobody is asked, and what needs a person ends in AuthorizationRequired.
+	Redirect AuthorizationRedirect
+	// AuthorizationOverrides is by server URL. Each use is logged.
+	AuthorizationOverrides map[string]AuthorizationOverride
 }
 
 // Tenant is the plane of one tenant.
@@ -122,6 +132,9 @@ func (o Options) withDefaults() Options {
 func (m MCP) withDefaults() MCP {
 	if m.Secrets == nil {
 		m.Secrets = noSecrets{}
+	}
+	if m.TokenStore == nil {
+		m.TokenStore = memory.New()
 	}
 	if m.Describe == nil {
 		m.Describe = func(messages.Scope, string) string { return "" }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/psych-systems/psych-go/messages"
+	"github.com/psych-systems/psych-go/spec"
 )
 
 // ProbeTarget is a server to connect to.
@@ -15,6 +16,8 @@ type ProbeTarget struct {
 	Transport messages.Transport
 	// Credential is a name; "" for none.
 	Credential string
+	// OAuth is the server's grant, as a Spec has it; nil for none.
+	OAuth *spec.OAuth
 }
 
 // ProbeReport is what connecting to a server found.
@@ -23,6 +26,8 @@ type ProbeReport struct {
 	Instructions    string
 	Tools           []*messages.Tool
 	FetchedAt       time.Time
+	// Grant is the OAuth grant that was used; nil without one.
+	Grant *Grant
 }
 
 // Probe connects to a server as a Run in that scope would, and lists its tools.
@@ -30,19 +35,39 @@ func (r *Runtime) Probe(ctx context.Context, scope messages.Scope, target ProbeT
 	if r.isClosed() {
 		return ProbeReport{}, errClosed
 	}
-	found, err := r.targets.find(ctx, scope, hostOf(target.URL), target.URL,
-		orDefault(target.Transport, messages.TransportHTTP), target.Credential)
-	if err != nil {
-		return ProbeReport{}, err
+	server := spec.Server{
+		Name: hostOf(target.URL), URL: target.URL, Transport: orDefault(target.Transport, messages.TransportHTTP),
+		Credential: target.Credential, OAuth: target.OAuth,
 	}
-	snapshot, err := r.catalogue(ctx, found)
-	if err != nil {
-		return ProbeReport{}, err
-	}
-	return ProbeReport{
+	var found *messages.Target
+	snapshot, err := r.catalogueAt(ctx, func() (*messages.Target, error) {
+		var err error
+		found, err = r.targets.find(ctx, scope, server)
+		return found, err
+	})
+	report := ProbeReport{
 		ProtocolVersion: snapshot.GetProtocolVersion(), Instructions: snapshot.GetInstructions(),
 		Tools: snapshot.GetTools(), FetchedAt: time.UnixMilli(snapshot.GetFetchedUnixMs()),
-	}, nil
+	}
+	if target.OAuth != nil && found != nil {
+		report.Grant = r.grantAt(ctx, found)
+	}
+	return report, err
+}
+
+// grantAt is the grant of a key as its connection tells of it; nil when it does not.
+func (r *Runtime) grantAt(ctx context.Context, target *messages.Target) *Grant {
+	key, err := messages.PoolKeyOf(target.GetKey())
+	if err != nil {
+		return nil
+	}
+	connections, _ := r.Connections(ctx, key.Scope().Tenant)
+	for _, one := range connections {
+		if one.ID == key.Digest() {
+			return one.Grant
+		}
+	}
+	return nil
 }
 
 // hostOf is what sentences call a server that no Spec names: a URL's query may

@@ -78,6 +78,10 @@ func New(options Options) (*Runtime, error) {
 		return nil, err
 	}
 	r.targets = &targets{secrets: mcp.Secrets, planes: r.planes, egress: r.egress, logger: options.Logger}
+	if r.targets.grants, err = newGrants(mcp); err != nil {
+		r.egress.Close()
+		return nil, err
+	}
 	r.spawn(mcp, port)
 	return r, nil
 }
@@ -107,11 +111,12 @@ func (r *Runtime) spawn(mcp MCP, port model.Port) {
 }
 
 func (r *Runtime) connection(mcp MCP, key messages.PoolKey) *actor.Props {
+	tokens := &keyed{targets: r.targets, key: key}
 	return connection.Props(key, connection.Deps{
-		Dialer: r.targets,
+		Dialer: tokens, Grant: tokens.owner(r.options.middleware.tokenrefresh),
 		Catalog: func(source connection.Source) *actor.Props {
 			return catalog.Props(catalog.Deps{
-				Source: source, TTL: mcp.CatalogueTTL, FetchTimeout: mcp.ConnectTimeout, Logger: r.options.Logger,
+				Source: source, TTL: mcp.CatalogueTTL, Logger: r.options.Logger,
 				Middleware: r.options.middleware.catalog,
 			})
 		},

@@ -26,6 +26,8 @@ type targets struct {
 	// revisions is what servers negotiated before, so that an old one is not asked
 	// for the newest again at each connect.
 	revisions revisions
+	// grants is what all OAuth grants share.
+	grants *grants
 	// lists is the tool lists that servers call public, once each.
 	lists mcpwire.ToolLists
 	// sessions counts those that are being opened or stand open, or whose end the
@@ -35,11 +37,7 @@ type targets struct {
 
 // Target implements [run.Targets].
 func (t *targets) Target(ctx context.Context, scope messages.Scope, server spec.Server, runID string) (*messages.Target, error) {
-	if server.OAuth != nil {
-		return nil, failure.New(failure.KindMcpServerUnreachable, fmt.Sprintf(
-			"the server %q is configured for OAuth, which this runtime does not authorize", server.Name), nil)
-	}
-	target, err := t.find(ctx, scope, server.Name, server.URL, server.Transport, server.Credential)
+	target, err := t.find(ctx, scope, server)
 	if err != nil {
 		return nil, err
 	}
@@ -52,33 +50,57 @@ func (t *targets) Target(ctx context.Context, scope messages.Scope, server spec.
 	return target, nil
 }
 
-// find makes the key of a server that no Spec needs to name.
-func (t *targets) find(ctx context.Context, scope messages.Scope, alias, url string, transport messages.Transport, credential string) (*messages.Target, error) {
-	if _, err := messages.CanonicalURL(url); err != nil {
+// find makes the key of a server, whatever the tenant says of it.
+func (t *targets) find(ctx context.Context, scope messages.Scope, server spec.Server) (*messages.Target, error) {
+	canonical, err := messages.CanonicalURL(server.URL)
+	if err != nil {
 		return nil, err
 	}
-	if err := t.egress.Judge(scope.Tenant, url); err != nil {
+	if err := t.egress.Judge(scope.Tenant, server.URL); err != nil {
 		return nil, err
 	}
+	target := &messages.Target{Server: server.Name, Credential: server.Credential}
 	identity := ""
-	if credential != "" {
-		resolved, err := t.secrets.Resolve(ctx, scope, credential)
+	switch {
+	case server.OAuth != nil:
+		if target.Grant, err = t.grant(ctx, scope, canonical, server); err != nil {
+			return nil, err
+		}
+		identity = target.GetGrant().Identity()
+	case server.Credential != "":
+		resolved, err := t.secrets.Resolve(ctx, scope, server.Credential)
 		if err != nil {
 			return nil, err
 		}
 		identity = resolved.Identity
 	}
-	key, err := messages.NewPoolKey(scope, url, transport, identity)
+	key, err := messages.NewPoolKey(scope, server.URL, server.Transport, identity)
 	if err != nil {
 		return nil, err
 	}
-	return &messages.Target{Key: key.Message(), Server: alias, Credential: credential}, nil
+	target.Key = key.Message()
+	return target, nil
 }
 
-// Dial implements [connection.Dialer].
-func (t *targets) Dial(ctx context.Context, target *messages.Target) (connection.Session, error) {
+// grant is the configuration of a server's grant and the consent that it stands on.
+func (t *targets) grant(ctx context.Context, scope messages.Scope, canonical string, server spec.Server) (*messages.Grant, error) {
+	config := configurationOf(server.OAuth)
+	if config.GetType() != spec.GrantAuthorizationCode {
+		return config, nil
+	}
+	consent, err := t.grants.consents.Latest(ctx, scope, canonical, server.Transport, config)
+	if err != nil {
+		return nil, failure.New(failure.KindMcpServerUnreachable, fmt.Sprintf(
+			"the grant for the server %q cannot be read in the token store", server.Name), err)
+	}
+	config.Consent = consent
+	return config, nil
+}
+
+// open opens a session behind a key, with the tokens of that key.
+func (t *targets) open(ctx context.Context, target *messages.Target, tokens *keyed) (connection.Session, error) {
 	t.sessions.Add(1)
-	session, err := t.dial(ctx, target)
+	session, err := t.dial(ctx, target, tokens)
 	if err != nil {
 		t.sessions.Done()
 		return nil, err
@@ -98,14 +120,14 @@ func (s *countedSession) Close() {
 	s.Session.Close()
 }
 
-func (t *targets) dial(ctx context.Context, target *messages.Target) (*mcpwire.Session, error) {
+func (t *targets) dial(ctx context.Context, target *messages.Target, tokens *keyed) (*mcpwire.Session, error) {
 	key, err := messages.PoolKeyOf(target.GetKey())
 	if err != nil {
 		return nil, err
 	}
 	session, err := mcpwire.Connect(ctx, mcpwire.Options{
 		URL: key.URL(), Transport: key.Transport(), Server: target.GetServer(),
-		Client: t.egress.Client(key.Scope().Tenant), Authorize: t.authorize(key),
+		Client: t.egress.Client(key.Scope().Tenant), Authorize: tokens.token(target), Accepted: tokens.accepted(target),
 		MaxResponseBytes: t.egress.MaxResponseBytes, Logger: t.logger,
 		Lists: &t.lists, KnownVersion: t.revisions.of(key),
 	}, target.GetCredential())
@@ -119,22 +141,22 @@ func (t *targets) dial(ctx context.Context, target *messages.Target) (*mcpwire.S
 // authorize returns what reads a connection's credential at each request. The
 // value is handed out only while it is still the one that the key was made
 // from: a token can therefore not leave under another key.
-func (t *targets) authorize(key messages.PoolKey) func(context.Context, string) (secret.Text, error) {
-	return func(ctx context.Context, credential string) (secret.Text, error) {
+func (t *targets) authorize(key messages.PoolKey) func(context.Context, string) (mcpwire.Token, error) {
+	return func(ctx context.Context, credential string) (mcpwire.Token, error) {
 		if credential == "" {
 			if key.CredentialIdentity() != "" {
-				return secret.Text{}, messages.ErrStaleKey
+				return mcpwire.Token{}, messages.ErrStaleKey
 			}
-			return secret.Text{}, nil
+			return mcpwire.Token{}, nil
 		}
 		resolved, err := t.secrets.Resolve(ctx, key.Scope(), credential)
 		if err != nil {
-			return secret.Text{}, err
+			return mcpwire.Token{}, err
 		}
 		if resolved.Identity != key.CredentialIdentity() {
-			return secret.Text{}, messages.ErrStaleKey
+			return mcpwire.Token{}, messages.ErrStaleKey
 		}
-		return resolved.Value, nil
+		return mcpwire.Token{Value: resolved.Value}, nil
 	}
 }
 

@@ -2,6 +2,7 @@ package psych
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/psych-systems/psych-go/failure"
@@ -61,11 +62,24 @@ func (r *Runtime) budget() int {
 }
 
 func (r *Runtime) snapshot(ctx context.Context, scope messages.Scope, server spec.Server) (*messages.Snapshot, error) {
-	target, err := r.targets.Target(ctx, scope, server, "")
-	if err != nil {
-		return nil, err
+	return r.catalogueAt(ctx, func() (*messages.Target, error) {
+		return r.targets.Target(ctx, scope, server, "")
+	})
+}
+
+// catalogueAt asks the connection of a key for its tools, and makes the key anew once
+// where that is stale: its credential was rotated, or its grant consented to.
+func (r *Runtime) catalogueAt(ctx context.Context, find func() (*messages.Target, error)) (*messages.Snapshot, error) {
+	for rekeyed := false; ; rekeyed = true {
+		target, err := find()
+		if err != nil {
+			return nil, err
+		}
+		snapshot, err := r.catalogue(ctx, target)
+		if !errors.Is(err, messages.ErrStaleKey) || rekeyed {
+			return snapshot, err
+		}
 	}
-	return r.catalogue(ctx, target)
 }
 
 // catalogue asks a connection for its tools.

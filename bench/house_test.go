@@ -66,7 +66,9 @@ func (h *house) Dial(ctx context.Context, target *messages.Target) (connection.S
 	}
 	return mcpwire.Connect(ctx, mcpwire.Options{
 		URL: key.URL(), Server: target.GetServer(), Client: h.egress.Client(key.Scope().Tenant),
-		Authorize:        func(context.Context, string) (secret.Text, error) { return secret.NewText("token"), nil },
+		Authorize: func(context.Context, string) (mcpwire.Token, error) {
+			return mcpwire.Token{Value: secret.NewText("token")}, nil
+		},
 		MaxResponseBytes: h.egress.MaxResponseBytes, Lists: &h.lists,
 	}, target.GetCredential())
 }

@@ -283,17 +283,17 @@ func TestACredentialIsResolvedForEachRequestAndNeverShown(t *testing.T) {
 	p.does("refuse", challenge)
 	var asked atomic.Int32
 	o := options(t, p.URL)
-	o.Authorize = func(_ context.Context, name string) (secret.Text, error) {
+	o.Authorize = func(_ context.Context, name string) (mcpwire.Token, error) {
 		asked.Add(1)
 		switch name {
 		case "main":
-			return secret.NewText(token), nil
+			return mcpwire.Token{Value: secret.NewText(token)}, nil
 		case "rotated":
-			return secret.Text{}, messages.ErrStaleKey
+			return mcpwire.Token{}, messages.ErrStaleKey
 		case "odd":
-			return secret.NewText("a\r\nX-Evil: 1"), nil
+			return mcpwire.Token{Value: secret.NewText("a\r\nX-Evil: 1")}, nil
 		}
-		return secret.Text{}, failure.New(failure.KindCredentialNotFound, "there is no such credential", nil)
+		return mcpwire.Token{}, failure.New(failure.KindCredentialNotFound, "there is no such credential", nil)
 	}
 	s, err := mcpwire.Connect(t.Context(), o, "main")
 	if err != nil {

@@ -63,7 +63,7 @@ func ask(t *testing.T, c *canned, era uint8) (reply Reply, fault *Fault) {
 	synctest.Test(t, func(t *testing.T) {
 		o, target, err := Options{
 			URL: "http://peer.example/mcp", Client: &http.Client{Transport: c}, MaxResponseBytes: func() int64 { return fuzzCeiling },
-			Authorize: func(context.Context, string) (secret.Text, error) { return secret.NewText(plantedToken), nil },
+			Authorize: func(context.Context, string) (Token, error) { return Token{Value: secret.NewText(plantedToken)}, nil },
 		}.withDefaults()
 		if err != nil {
 			t.Fatal(err)

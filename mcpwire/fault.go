@@ -1,7 +1,11 @@
 package mcpwire
 
 import (
+	"errors"
+	"net/http"
+
 	"github.com/psych-systems/psych-go/failure"
+	"github.com/psych-systems/psych-go/messages"
 )
 
 // Class is what went wrong with one exchange, as far as it decides what to do next.
@@ -44,6 +48,8 @@ type Fault struct {
 
 	failure failure.Failure
 	sent    bool
+	// version is the one of the grant's token that the request carried; 0 for none.
+	version uint64
 	// foreign says that the answer spoke of an error in words that are not the
 	// protocol's, as some servers do whose session is gone.
 	foreign bool
@@ -59,6 +65,18 @@ func (f *Fault) Unwrap() error { return f.failure }
 // carried out: it may have run. It is false when nothing was written, and when
 // the server's own answer is a refusal (a status of 4xx, a JSON-RPC error).
 func (f *Fault) Sent() bool { return f.sent }
+
+// Refusal says whether the request lacked a token, or a better one than it had, and
+// may be sent again with another: the server refused it with 401, or with 403 and
+// insufficient_scope (RFC 6750 section 3.1), or the token had run out, which is
+// status 0. have is the version of the token that it carried, 0 for none.
+func (f *Fault) Refusal() (have uint64, status int, challenge []string, refused bool) {
+	if spent, ok := errors.AsType[*messages.TokenSpentError](f.failure); ok {
+		return spent.Version, 0, nil, true
+	}
+	refused = f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden && f.kind() == failure.KindInsufficientScope
+	return f.version, f.Status, f.Challenge, refused
+}
 
 // kind is the name of the failure beneath.
 func (f *Fault) kind() failure.Kind { return f.failure.Kind() }

@@ -26,9 +26,12 @@ type Options struct {
 	Client *http.Client
 	// Server is the name by which sentences call the server; "" is "the server".
 	Server string
-	// Authorize returns the value of the named credential, freshly for each HTTP
-	// request. nil, or a zero Text, sends none.
-	Authorize func(ctx context.Context, credential string) (secret.Text, error)
+	// Authorize returns the token for the named credential, freshly for each HTTP
+	// request. nil, or a zero Token, sends none.
+	Authorize func(ctx context.Context, credential string) (Token, error)
+	// Accepted is told of each answer to a request with a grant's token that is not
+	// 401; it must not wait. nil is nobody.
+	Accepted func(version uint64)
 	// MaxResponseBytes is the most bytes that one answer may hold, after
 	// decompression, asked for at each answer. nil, or 0 or less, is 16 MiB.
 	MaxResponseBytes func() int64
@@ -58,6 +61,13 @@ type Options struct {
 	// CourtesyTimeout bounds what is sent for the server's sake alone: cancellation
 	// notices, answers to its own requests, the end of a session. 0 is 3 s.
 	CourtesyTimeout time.Duration
+}
+
+// Token is what a request carries as its credential; the zero Token is nothing.
+type Token struct {
+	Value secret.Text
+	// Version tells the tokens of one grant apart; 0 for what is no grant's.
+	Version uint64
 }
 
 const defaultMaxResponseBytes = 16 << 20

@@ -15,6 +15,7 @@ import (
 
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/mcpwire/bounded"
+	"github.com/psych-systems/psych-go/messages"
 )
 
 // Why this package itself ends an exchange's context.
@@ -89,6 +90,9 @@ func (o *Options) tooLarge(limit int64, cause error) *Fault {
 func (o *Options) unauthorized(cause error) *Fault {
 	if known, ok := errors.AsType[failure.Failure](cause); ok {
 		return &Fault{Class: ClassUnsent, failure: failure.New(known.Kind(), known.Error(), cause)}
+	}
+	if spent, ok := errors.AsType[*messages.TokenSpentError](cause); ok {
+		return o.fault(ClassUnsent, failure.KindAuthorizationRequired, "was not asked: "+spent.Error(), false, spent)
 	}
 	return o.fault(ClassUnsent, failure.KindInternal, "was not asked: its credential could not be resolved", false, cause)
 }

@@ -151,7 +151,8 @@ func (x *span) refusedStatus(response *http.Response) *Fault {
 	fault.Status = status
 	if status == http.StatusUnauthorized || status == http.StatusForbidden {
 		fault.Challenge = response.Header.Values(fieldChallenge)
-		if fault.Class == ClassStatus && insufficientScope(fault.Challenge) {
+		fault.version = x.version
+		if status == http.StatusForbidden && insufficientScope(fault.Challenge) {
 			fault.failure = failure.New(failure.KindInsufficientScope,
 				o.subject()+" says that the credential does not permit this", nil)
 		}

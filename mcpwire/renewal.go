@@ -80,8 +80,10 @@ func (f *Fault) suspects() (suspect, strong bool) {
 	switch f.Status {
 	case http.StatusNotFound, http.StatusGone:
 		strong = true
-	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusConflict, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusConflict, http.StatusUnprocessableEntity:
 		strong = !f.aboutRequest()
+	case http.StatusUnauthorized:
+		strong = !f.aboutRequest() && f.version == 0
 	case http.StatusInternalServerError, http.StatusServiceUnavailable:
 		suspect = !f.aboutRequest()
 	}

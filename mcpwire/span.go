@@ -25,7 +25,10 @@ type span struct {
 	until  time.Time   // for a caller without a deadline
 	idle   atomic.Bool // the timer waits for more of an answer, not for its beginning
 	sent   atomic.Bool
-	token  string // the credential's value, to be kept out of sentences
+	// token is the credential's value, to be kept out of sentences, and version the
+	// one of a grant's token.
+	token   string
+	version uint64
 }
 
 func (w *wire) begin(ctx context.Context) *span {
@@ -157,6 +160,9 @@ func (x *span) send(method string, target *url.URL, header http.Header, body []b
 	if err != nil {
 		return nil, x.outage(err)
 	}
+	if x.version != 0 && x.wire.Accepted != nil && response.StatusCode != http.StatusUnauthorized {
+		x.wire.Accepted(x.version)
+	}
 	return response, nil
 }
 
@@ -164,14 +170,14 @@ func (x *span) authorize(header http.Header, credential string) error {
 	if x.wire.Authorize == nil {
 		return nil
 	}
-	value, err := x.wire.Authorize(x.ctx, credential)
+	token, err := x.wire.Authorize(x.ctx, credential)
 	if err != nil {
 		return err
 	}
-	if value.IsZero() {
+	if token.Value.IsZero() {
 		return nil
 	}
-	x.token = value.Reveal()
+	x.token, x.version = token.Value.Reveal(), token.Version
 	if !fitsField(x.token) {
 		return errors.New("the credential cannot be carried by an HTTP header")
 	}

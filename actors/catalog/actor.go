@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"sync/atomic"
 	"time"
 
@@ -92,7 +93,7 @@ func (c *catalog) receiveOwn(ctx actor.Context, own any) {
 	case sweepDue:
 		c.do(ctx, c.machine.onSweep(message.number, time.Now()))
 	case askerOverdue:
-		c.do(ctx, c.machine.onOverdue(message.asked, errOverdue))
+		c.do(ctx, c.machine.onOverdue(message.asked, cmp.Or(c.deps.Source.Awaits(), errOverdue)))
 	case watchDue:
 		c.watch(message.epoch)
 	case watchOpened:
@@ -107,7 +108,7 @@ func (c *catalog) receiveOwn(ctx actor.Context, own any) {
 
 // errOverdue is of the kind of a server that cannot be reached, because that is
 // what one is which does not list its tools in time.
-var errOverdue = failure.New(failure.KindMcpServerUnreachable, "the connection timed out", nil)
+var errOverdue error = failure.New(failure.KindMcpServerUnreachable, "the connection timed out", nil)
 
 func (c *catalog) start(ctx actor.Context) {
 	c.machine = newMachine(c.deps.TTL, c.versions)

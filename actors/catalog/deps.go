@@ -15,13 +15,16 @@ import (
 type Source interface {
 	// Epoch names the session; open says that the connection has one now.
 	Epoch() (epoch uint64, open bool)
-	// ListTools fetches the whole list, all pages. Where it is the one of
-	// previousEtag, the listing says so and holds no tools.
-	ListTools(ctx context.Context, previousEtag string) (*messages.Listing, error)
+	// ListTools fetches the whole list, all pages, within a time of its own. Where it is
+	// the one of previousEtag, the listing says so and holds no tools. With wanted
+	// somebody waits for it, and a person may be asked to authorize it.
+	ListTools(ctx context.Context, previousEtag string, wanted bool) (*messages.Listing, error)
 	// Watch follows the server's changes until its stream ends; opened is called when
 	// the server has opened it, changed for each change, from any goroutine. again is
 	// false when the server offers no such stream.
 	Watch(ctx context.Context, opened, changed func()) (again bool, err error)
+	// Awaits is why nothing can be fetched before a person acts; nil when it can.
+	Awaits() error
 	// ProtocolVersion and Instructions are what the server said at the handshake.
 	ProtocolVersion() string
 	Instructions() string
@@ -32,9 +35,7 @@ type Deps struct {
 	Source Source
 	// TTL is how long a list is fresh when its server does not say; 0 is 5 minutes.
 	TTL time.Duration
-	// FetchTimeout bounds one fetch of a list; 0 is 1 minute.
-	FetchTimeout time.Duration
-	Logger       *zap.Logger
+	Logger *zap.Logger
 	// Middleware is around the actor's Receive, inside of all other.
 	Middleware []actor.ReceiverMiddleware
 }
@@ -42,9 +43,6 @@ type Deps struct {
 func (d Deps) withDefaults() Deps {
 	if d.TTL <= 0 {
 		d.TTL = 5 * time.Minute
-	}
-	if d.FetchTimeout <= 0 {
-		d.FetchTimeout = time.Minute
 	}
 	return d
 }

@@ -19,10 +19,12 @@ type (
 		asked supervision.Asked
 		why   error
 	}
-	// fetch begins a fetch; etag is the list that is known.
+	// fetch begins a fetch; etag is the list that is known, and wanted says that
+	// somebody waits for it.
 	fetch struct {
 		number uint64
 		etag   string
+		wanted bool
 	}
 	// abandon calls off the fetch in flight.
 	abandon struct{}

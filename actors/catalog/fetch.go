@@ -18,9 +18,9 @@ var watchBackoff = supervision.Backoff{Base: time.Second, Cap: time.Minute}
 // fetch is one fetch of the list, away from the actor.
 func (c *catalog) fetch(wanted fetch) {
 	source := c.deps.Source
-	c.stopFetch = async.Go(c.work, c.deps.FetchTimeout,
+	c.stopFetch = async.Go(c.work, 0,
 		func(ctx context.Context) (fetched, error) {
-			listing, err := source.ListTools(ctx, wanted.etag)
+			listing, err := source.ListTools(ctx, wanted.etag, wanted.wanted)
 			if err != nil {
 				return fetched{}, err
 			}

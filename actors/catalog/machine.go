@@ -66,6 +66,8 @@ type machine struct {
 	waiting map[supervision.Asked]uint64
 	// used says that somebody asked since the last sweep.
 	used bool
+	// wanted says that somebody waited when the fetch in flight began.
+	wanted bool
 	watcher
 }
 
@@ -205,7 +207,8 @@ func (m *machine) becomeFetching(now time.Time) []effect {
 	m.changed, m.doubted, m.due = false, false, false
 	m.fetches++
 	m.begun = now
-	return []effect{fetch{m.fetches, m.snapshot.GetEtag()}}
+	m.wanted = len(m.waiting) > 0
+	return []effect{fetch{m.fetches, m.snapshot.GetEtag(), m.wanted}}
 }
 
 // onFetched takes the result of the fetch in flight; ttl is what the server said,
@@ -217,6 +220,9 @@ func (m *machine) onFetched(number uint64, snapshot *messages.Snapshot, ttl *tim
 	var effects []effect
 	if err != nil {
 		m.becomeFailed()
+		if m.bothersNobody(err) {
+			return m.becomeFetching(now)
+		}
 		effects = append(m.failWaiting(err), reportFailed{err})
 	} else {
 		effects = m.take(snapshot, ttl, now)
@@ -277,6 +283,19 @@ func (m *machine) becomeFailed() {
 	default:
 		m.state = Stale
 	}
+}
+
+// bothersNobody says that a fetch for which no person could be asked, because nobody
+// waited when it began, failed for that alone, and somebody waits now: those wait
+// for the next one.
+func (m *machine) bothersNobody(why error) bool {
+	if m.wanted || len(m.waiting) == 0 || failure.KindOf(why) != failure.KindAuthorizationRequired {
+		return false
+	}
+	for asked := range m.waiting {
+		m.waiting[asked] = m.fetches + 1
+	}
+	return true
 }
 
 // failWaiting tells those why who waited for the fetch in flight.

@@ -52,7 +52,9 @@ func (s *source) ProtocolVersion() string { return "2026-07-28" }
 
 func (s *source) Instructions() string { return "" }
 
-func (s *source) ListTools(ctx context.Context, previous string) (*messages.Listing, error) {
+func (s *source) Awaits() error { return nil }
+
+func (s *source) ListTools(ctx context.Context, previous string, _ bool) (*messages.Listing, error) {
 	s.mu.Lock()
 	s.fetches++
 	etag, delay, ttl, fail := fmt.Sprint(s.list), s.delay, s.ttl, s.fail

@@ -18,7 +18,7 @@ func Props(key messages.PoolKey, deps Deps) *actor.Props {
 	deps = deps.withDefaults()
 	own, id, received := key.Message(), key.Digest(), &atomic.Uint64{}
 	return supervision.Answering(deps.Logger, func(ledger *supervision.Ledger) supervision.Answerer {
-		return &connection{deps: deps, own: own, id: id, received: received, ledger: ledger}
+		return &connection{deps: deps, own: own, id: id, granted: key.IsGranted(), received: received, ledger: ledger}
 	}, actor.WithReceiverMiddleware(counting(received)), actor.WithReceiverMiddleware(deps.Middleware...))
 }
 
@@ -42,6 +42,8 @@ type connection struct {
 	deps Deps
 	own  *messages.Key
 	id   string
+	// granted says that the key's credential is an OAuth grant.
+	granted bool
 	// received counts the routed messages of all incarnations.
 	received *atomic.Uint64
 	ledger   *supervision.Ledger
@@ -50,6 +52,8 @@ type connection struct {
 	work     *async.Group
 	breaker  *breaker
 	sessions *sessions
+	// authorizer gets tokens for what is sent.
+	authorizer authorizer
 	// slots is what the machine's slots hold in this process.
 	slots map[string]*openedSlot
 	// cancels ends the work of a call that runs, overdue takes back the alarm of a
@@ -59,6 +63,8 @@ type connection struct {
 	// a call did.
 	active time.Time
 	status status
+	// grant is the owner of the key's OAuth grant; nil without one.
+	grant *actor.PID
 }
 
 // openedSlot is a slot's session and catalog.
@@ -108,6 +114,10 @@ func (c *connection) Receive(ctx actor.Context) {
 		c.cancelCall(ctx, message)
 	case *messages.ReleaseSession:
 		c.releaseSession(ctx, message)
+	case *messages.NeedToken:
+		c.needToken(ctx, message)
+	case *messages.GrantStatus:
+		c.onGrantStatus(ctx, message)
 	case *messages.CataloguePublished:
 		c.onPublished(ctx, message.GetSnapshot())
 	case *messages.CatalogueFailed:
@@ -151,11 +161,15 @@ func (c *connection) start(ctx actor.Context) {
 	c.work = async.NewGroup(ctx, unlimited)
 	c.breaker = newBreaker()
 	c.sessions = newSessions(c.deps.Logger)
+	c.authorizer = authorizer{
+		root: ctx.ActorSystem().Root, self: ctx.Self(), granted: c.granted, awaited: &atomic.Pointer[error]{},
+	}
 	c.slots = map[string]*openedSlot{}
 	c.cancels = map[supervision.Asked]func(){}
 	c.overdue = map[supervision.Asked]func(){}
 	c.active = time.Now()
-	c.Supervise(c.deps.Logger, c.work.After, c.catalogGaveUp)
+	c.grant = nil
+	c.Supervise(c.deps.Logger, c.work.After, c.childGaveUp)
 	c.watchIdleness(c.deps.IdleClose)
 }
 
@@ -191,18 +205,19 @@ var errForeign = failure.New(failure.KindAccessDenied, "the message names anothe
 
 // routed notes a message's target; false says that it is none of this
 // connection's.
-func (c *connection) routed(target *messages.Target) bool {
+func (c *connection) routed(ctx actor.Context, target *messages.Target) bool {
 	c.active = time.Now()
-	if !c.isOwn(target.GetKey()) {
+	if !c.isOwn(target.GetKey()) || !target.Fits() {
 		return false
 	}
 	c.status.server = target.GetServer()
+	c.ownGrant(ctx, target)
 	return true
 }
 
 func (c *connection) getCatalogue(ctx actor.Context, question *messages.GetCatalogue) {
 	asked := supervision.NameOf(ctx.Sender(), question)
-	if !c.routed(question.GetTarget()) {
+	if !c.routed(ctx, question.GetTarget()) {
 		c.ledger.Fail(ctx, asked, errForeign)
 		return
 	}
@@ -212,7 +227,7 @@ func (c *connection) getCatalogue(ctx actor.Context, question *messages.GetCatal
 
 func (c *connection) callTool(ctx actor.Context, question *messages.CallTool) {
 	asked := supervision.NameOf(ctx.Sender(), question)
-	if !c.routed(question.GetTarget()) {
+	if !c.routed(ctx, question.GetTarget()) {
 		c.ledger.Fail(ctx, asked, errForeign)
 		return
 	}
@@ -221,7 +236,7 @@ func (c *connection) callTool(ctx actor.Context, question *messages.CallTool) {
 }
 
 func (c *connection) cancelCall(ctx actor.Context, message *messages.CancelCall) {
-	if asker := ctx.Sender(); c.routed(message.GetTarget()) && asker != nil {
+	if asker := ctx.Sender(); c.routed(ctx, message.GetTarget()) && asker != nil {
 		c.do(ctx, c.machine.onCancel(supervision.Asked{
 			Address: asker.GetAddress(), Asker: asker.GetId(), ID: message.GetCallId(),
 		}))
@@ -229,14 +244,16 @@ func (c *connection) cancelCall(ctx actor.Context, message *messages.CancelCall)
 }
 
 func (c *connection) releaseSession(ctx actor.Context, message *messages.ReleaseSession) {
-	if c.routed(message.GetTarget()) {
+	if c.routed(ctx, message.GetTarget()) {
 		c.do(ctx, c.machine.onRelease(message.GetTarget().GetSession()))
 	}
 }
 
-// catalogGaveUp forgets a catalog that failed too often; the next asker gets a
-// new one.
-func (c *connection) catalogGaveUp(child *actor.PID, _ any) {
+// childGaveUp forgets a child that failed too often; the next asker gets a new one.
+func (c *connection) childGaveUp(child *actor.PID, _ any) {
+	if c.grant == child {
+		c.grant = nil
+	}
 	for _, s := range c.slots {
 		if s.catalog == child {
 			s.catalog = nil

@@ -78,7 +78,7 @@ func (c *connection) slot(name string) *openedSlot {
 	s, known := c.slots[name]
 	if !known {
 		s = &openedSlot{leave: func() {}}
-		s.holder.breaker = c.breaker
+		s.holder.breaker, s.holder.tokens, s.holder.listLimit = c.breaker, c.authorizer, c.deps.ConnectTimeout
 		c.slots[name] = s
 	}
 	return s
@@ -86,9 +86,12 @@ func (c *connection) slot(name string) *openedSlot {
 
 func (c *connection) connect(wanted connect) {
 	dialer, kept, logger, id := c.deps.Dialer, c.sessions, c.deps.Logger, c.id
-	c.slot(wanted.slot).leave = async.Go(c.work, c.deps.ConnectTimeout,
+	tokens, limit := c.authorizer, c.deps.ConnectTimeout
+	c.slot(wanted.slot).leave = async.Go(c.work, 0,
 		func(ctx context.Context) (struct{}, error) {
-			session, err := dialer.Dial(ctx, wanted.target)
+			session, err := authorized(ctx, tokens, operation{name: "connect"}, limit, func(ctx context.Context) (Session, error) {
+				return dialer.Dial(ctx, wanted.target)
+			})
 			if err != nil {
 				logger.Info("could not connect", zap.String("connection", id), zap.Error(err))
 				return struct{}{}, err
@@ -177,9 +180,12 @@ func (c *connection) startCall(e startCall) (more []effect) {
 	if err != nil {
 		return c.machine.onCallFinished(e.asked, e.attempt, nil, err, false, time.Now())
 	}
+	tokens := c.authorizer
 	c.cancels[e.asked] = async.Go(c.work, max(time.Until(e.deadline), 1),
 		func(ctx context.Context) (*messages.ToolResult, error) {
-			return current.session.CallTool(ctx, e.message)
+			return authorized(ctx, tokens, operation{name: "tools/call " + e.message.GetTool()}, 0, func(ctx context.Context) (*messages.ToolResult, error) {
+				return current.session.CallTool(ctx, e.message)
+			})
 		},
 		func(result *messages.ToolResult, err error) any {
 			report(err)

@@ -18,7 +18,8 @@ type Dialer interface {
 
 // Session is an open session with a server. It is safe for concurrent use, and a
 // fault of one call is that call's own. Errors are failures; one of a call that
-// may have run has a method Sent that is true.
+// may have run has a method Sent that is true, and one that another token could
+// help is a [Refused].
 type Session interface {
 	ProtocolVersion() string
 	Instructions() string
@@ -35,11 +36,20 @@ type Session interface {
 	Close()
 }
 
+// Refused is an error of a dial or of a session that another token could help.
+type Refused interface {
+	error
+	// Refusal is how the server refused: with which status, 0 when nothing was sent,
+	// and with which challenge; have is the version of the token that was sent.
+	Refusal() (have uint64, status int, challenge []string, refused bool)
+}
+
 // Source is a slot's session as its catalog uses it.
 type Source interface {
 	Epoch() (epoch uint64, open bool)
-	ListTools(ctx context.Context, previousEtag string) (*messages.Listing, error)
+	ListTools(ctx context.Context, previousEtag string, wanted bool) (*messages.Listing, error)
 	Watch(ctx context.Context, opened, changed func()) (again bool, err error)
+	Awaits() error
 	ProtocolVersion() string
 	Instructions() string
 }
@@ -49,7 +59,10 @@ type Deps struct {
 	Dialer Dialer
 	// Catalog makes the catalog of a slot.
 	Catalog func(source Source) *actor.Props
-	// ConnectTimeout bounds one attempt to connect; 0 is 30 seconds.
+	// Grant makes the owner of the key's OAuth grant; nil in a process without OAuth.
+	Grant func(grant *messages.Grant, server string) *actor.Props
+	// ConnectTimeout bounds one attempt to connect, and one fetch of a tool list; 0
+	// is 30 seconds. What the grant's owner takes for a token is not counted.
 	ConnectTimeout time.Duration
 	// CallTimeout bounds a call whose asker brought no deadline; 0 is 10 minutes.
 	CallTimeout time.Duration

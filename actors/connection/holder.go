@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/psych-systems/psych-go/failure"
 	"github.com/psych-systems/psych-go/messages"
@@ -14,6 +15,10 @@ import (
 // in this process. The actor alone writes it.
 type holder struct {
 	breaker *breaker
+	// tokens gets tokens for the catalog's requests, and listLimit bounds a fetch
+	// without the time that they take.
+	tokens    authorizer
+	listLimit time.Duration
 	current atomic.Pointer[held]
 	// target is by which the slot was last asked for: the credential's name may
 	// change while its identity does not.
@@ -58,7 +63,7 @@ func (h *holder) Epoch() (epoch uint64, open bool) {
 }
 
 // ListTools implements [Source]. It passes the breaker, as calls do.
-func (h *holder) ListTools(ctx context.Context, previousEtag string) (*messages.Listing, error) {
+func (h *holder) ListTools(ctx context.Context, previousEtag string, wanted bool) (*messages.Listing, error) {
 	h.listing.Add(1)
 	defer h.listing.Add(-1)
 	current := h.current.Load()
@@ -72,7 +77,10 @@ func (h *holder) ListTools(ctx context.Context, previousEtag string) (*messages.
 	outcome := error(errUnfinished)
 	defer func() { report(outcome) }()
 	target := h.target.Load()
-	listing, err := current.session.ListTools(ctx, target.GetCredential(), previousEtag)
+	listing, err := authorized(ctx, h.tokens, operation{name: "tools/list", background: !wanted}, h.listLimit,
+		func(ctx context.Context) (*messages.Listing, error) {
+			return current.session.ListTools(ctx, target.GetCredential(), previousEtag)
+		})
 	outcome = err
 	switch {
 	case errors.Is(err, messages.ErrStaleKey):
@@ -91,7 +99,17 @@ func (h *holder) Watch(ctx context.Context, opened, changed func()) (again bool,
 	if current == nil {
 		return false, errNotOpen
 	}
-	return current.session.Watch(ctx, h.target.Load().GetCredential(), opened, changed)
+	return authorized(ctx, h.tokens, operation{name: "listen", background: true}, 0, func(ctx context.Context) (bool, error) {
+		return current.session.Watch(ctx, h.target.Load().GetCredential(), opened, changed)
+	})
+}
+
+// Awaits implements [Source].
+func (h *holder) Awaits() error {
+	if awaited := h.tokens.awaited.Load(); awaited != nil {
+		return *awaited
+	}
+	return nil
 }
 
 // ProtocolVersion implements [Source].

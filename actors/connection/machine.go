@@ -49,6 +49,8 @@ type machine struct {
 	lastError error
 	// dead says that the credential does not resolve to the key any more.
 	dead bool
+	// awaited is why the key's grant waits for a person; nil when it does not.
+	awaited error
 }
 
 // limits is what a connection admits.
@@ -245,15 +247,23 @@ func (m *machine) onOverdue(asked supervision.Asked) []effect {
 		if open.running {
 			return nil
 		}
-		return []effect{m.settle(asked, answerOf(asked, open, nil, errOverdueCall))}
+		return []effect{m.settle(asked, answerOf(asked, open, nil, m.overdue(errOverdueCall)))}
 	}
 	for _, s := range m.slots {
 		if at := slices.Index(s.catalogues, asked); at >= 0 {
 			s.catalogues = slices.Delete(s.catalogues, at, at+1)
-			return []effect{failCatalogue{asked, errOverdueCatalogue}}
+			return []effect{failCatalogue{asked, m.overdue(errOverdueCatalogue)}}
 		}
 	}
 	return nil
+}
+
+// overdue is why a question waited too long: the grant, where that waits as well.
+func (m *machine) overdue(why error) error {
+	if m.awaited != nil {
+		return m.awaited
+	}
+	return why
 }
 
 var (

@@ -21,6 +21,8 @@ type status struct {
 	// tools.
 	catalogue *messages.Snapshot
 	tools     int
+	// grant is what the owner of the grant told last; nil without one.
+	grant *messages.GrantStatus
 }
 
 // onPublished takes a catalog's newest snapshot. Where there is a shared session,
@@ -65,7 +67,7 @@ func (c *connection) tell(ctx actor.Context) {
 		ProtocolVersion: catalogue.GetProtocolVersion(), ToolCount: int64(c.status.tools),
 		Etag: catalogue.GetEtag(), CatalogueVersion: catalogue.GetVersion(),
 		CatalogueFetchedUnixMs: catalogue.GetFetchedUnixMs(), CatalogueTtlMs: catalogue.GetTtlMs(),
-		CallsInFlight: int64(c.machine.running), CallsWaiting: int64(c.machine.waiting),
+		CallsInFlight: int64(c.machine.running), CallsWaiting: int64(c.machine.waiting), Grant: c.status.grant,
 	}
 	if c.machine.lastError != nil {
 		message.LastError = c.machine.lastError.Error()

@@ -74,6 +74,9 @@ type resolution struct {
 	snapshot  *messages.Snapshot
 	err       error
 	done      bool
+	// rekeyed says that the key was made anew once already: a credential was rotated,
+	// or a grant consented to, while the question waited.
+	rekeyed bool
 }
 
 // plan is a call on its way.

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,6 +46,9 @@ func (m *machine) onCatalogueTarget(turn, index int, target *messages.Target, er
 		return m.resolved()
 	}
 	id := fmt.Sprintf("%s/%d/%d", m.runID, turn, index)
+	if m.servers[index].rekeyed {
+		id += "/again"
+	}
 	m.servers[index].requestID = id
 	return []effect{getCatalogue{requestID: id, target: target}}
 }
@@ -56,6 +60,10 @@ func (m *machine) onCatalogue(requestID string, snapshot *messages.Snapshot, err
 	}
 	for i := range m.servers {
 		if server := &m.servers[i]; server.requestID == requestID && !server.done {
+			if errors.Is(err, messages.ErrStaleKey) && !server.rekeyed {
+				server.requestID, server.rekeyed = "", true
+				return []effect{findTarget{purpose: forCatalogue(m.resolving(), i), server: m.spec.MCPServers[i]}}
+			}
 			server.snapshot, server.err, server.done = snapshot, err, true
 			return m.resolved()
 		}
