@@ -187,10 +187,6 @@ func TestOptionalHidesNothingButUnreachability(t *testing.T) {
 	if missing.end.State != journal.StateFailed || missing.end.Error.Kind != failure.KindCredentialNotFound {
 		t.Errorf("without its credential the run ended %+v", missing.end)
 	}
-	oauth := runAgent(t, runtime, agent(t, nil, spec.Server{Name: "crm", URL: server.URL(), OAuth: &spec.OAuth{}}))
-	if oauth.end.State != journal.StateFailed || oauth.end.Error.Kind != failure.KindMcpServerUnreachable || !strings.Contains(oauth.end.Error.Message, "OAuth") {
-		t.Errorf("with oauth the run ended %+v", oauth.end)
-	}
 }
 
 func TestAServerThatChangesDuringARunIsSeenAtItsNextTurn(t *testing.T) {

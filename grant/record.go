@@ -65,7 +65,7 @@ func (r *record) encode() ([]byte, error) {
 	if r.registered {
 		w.ClientSecret, w.SecretExpires = r.client.Secret.Reveal(), r.client.SecretExpires
 	}
-	return json.Marshal(w)
+	return json.Marshal(w) //nolint:gosec // G117: what is written goes to the token store, which is where secrets are kept
 }
 
 func decode(stored tokenstore.Record) (*record, error) {

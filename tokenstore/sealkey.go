@@ -70,7 +70,7 @@ func (k sealKey) open(at Key, stored []byte) (url string, value []byte, ok bool)
 		return "", nil, false
 	}
 	length, read := binary.Uvarint(plain)
-	if read <= 0 || length > uint64(len(plain)-read) {
+	if read <= 0 || length > uint64(len(plain)-read) { //nolint:gosec // G115: read is at most the length of plain
 		return "", nil, false
 	}
 	rest := plain[read:]

@@ -34,7 +34,7 @@ type Source interface {
 type Deps struct {
 	Source Source
 	// TTL is how long a list is fresh when its server does not say; 0 is 5 minutes.
-	TTL time.Duration
+	TTL    time.Duration
 	Logger *zap.Logger
 	// Middleware is around the actor's Receive, inside of all other.
 	Middleware []actor.ReceiverMiddleware

@@ -90,7 +90,8 @@ func authorized[R any](ctx context.Context, a authorizer, what operation, limit 
 			return result, err
 		}
 		if why := a.need(ctx, &messages.NeedToken{
-			Have: have, Status: int32(status), Challenge: challenge, Operation: what.name, Background: what.background,
+			Have: have, Status: int32(status), Challenge: challenge, //nolint:gosec // an HTTP status has three digits
+			Operation: what.name, Background: what.background,
 		}); why != nil {
 			return result, why
 		}

@@ -19,7 +19,7 @@ type holder struct {
 	// without the time that they take.
 	tokens    authorizer
 	listLimit time.Duration
-	current atomic.Pointer[held]
+	current   atomic.Pointer[held]
 	// target is by which the slot was last asked for: the credential's name may
 	// change while its identity does not.
 	target atomic.Pointer[messages.Target]

@@ -2,7 +2,6 @@ package tokenrefresh
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"time"
 
@@ -122,7 +121,7 @@ func (m *machine) onFlightDue(number uint64) []effect {
 
 func (m *machine) becomeValid(landed flight, token Token, now time.Time) []effect {
 	m.state, m.why, m.token = Valid, nil, token
-	if landed.what != restore && landed.refusal.Status == http.StatusUnauthorized {
+	if landed.what != restore && landed.refusal.Status == unauthorized {
 		m.renewed = token.Version
 	} else {
 		m.failures = 0

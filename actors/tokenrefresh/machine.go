@@ -2,7 +2,6 @@ package tokenrefresh
 
 import (
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +35,12 @@ const (
 	// for. Beyond it nothing more is asked for: a server that names other scopes
 	// each time is not followed without an end.
 	maxSteps = 256
+)
+
+// How a server refuses a request for want of a token (RFC 6750 section 3.1).
+const (
+	unauthorized = 401
+	forbidden    = 403
 )
 
 // machine is a grant's owner without its surroundings: messages in, effects out.
@@ -132,9 +137,9 @@ func (m *machine) depart(one waiter) []effect {
 		return []effect{answerFailure{one.asked, m.why}}
 	case m.token.Version == 0:
 		return m.first(one, nil)
-	case refusal.Status == http.StatusForbidden:
+	case refusal.Status == forbidden:
 		return m.stepUp(one)
-	case refusal.Status == http.StatusUnauthorized && m.renewed == m.token.Version && !m.rules.accepted(m.token.Version):
+	case refusal.Status == unauthorized && m.renewed == m.token.Version && !m.rules.accepted(m.token.Version):
 		return m.refusedAgain(one)
 	case m.token.Renewable:
 		return m.becomeFlying(&one, flight{what: renew, have: m.token.Version, refusal: refusal, scopes: m.token.Scopes})

@@ -59,12 +59,12 @@ func TestEveryFileIsItsUsersAlone(t *testing.T) {
 
 func TestAPathThatIsNoFileIsRefusedInOneSentence(t *testing.T) {
 	dir := t.TempDir()
-	real, link, beside := filepath.Join(dir, "real.db"), filepath.Join(dir, "link.db"), filepath.Join(dir, "beside.db")
-	open(t, real).Close()
+	file, link, beside := filepath.Join(dir, "real.db"), filepath.Join(dir, "link.db"), filepath.Join(dir, "beside.db")
+	open(t, file).Close()
 	for _, err := range []error{
-		os.Symlink(real, link),
+		os.Symlink(file, link),
 		os.Symlink(filepath.Join(dir, "nothing"), link+"2"),
-		os.Symlink(real, beside+"-wal"),
+		os.Symlink(file, beside+"-wal"),
 	} {
 		if err != nil {
 			t.Fatal(err)
