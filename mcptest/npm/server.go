@@ -41,6 +41,7 @@ var preload []byte
 // methods are safe for concurrent use.
 type Server struct {
 	tb                testing.TB
+	node              string
 	directory, script string
 	arguments         []string
 	output            printed
@@ -62,11 +63,16 @@ type process struct {
 
 // Serve runs a script that starts a server, and waits until it listens, on
 // loopback and on a port that the system picks. The server ends with the test, and
-// also when the test process dies. What it prints is told when the test fails.
+// also when the test process dies. What it prints is told when the test fails. It
+// runs on the Node.js that the directory's packages pin, else on the machine's.
 func Serve(tb testing.TB, directory, script string, arguments ...string) *Server {
 	tb.Helper()
-	demand(tb, "node")
-	s := &Server{tb: tb, directory: directory, script: script, arguments: arguments}
+	node, pinned := pinnedNode(directory)
+	if !pinned {
+		demand(tb, "node")
+		node = "node"
+	}
+	s := &Server{tb: tb, node: node, directory: directory, script: script, arguments: arguments}
 	tb.Cleanup(func() {
 		s.Stop()
 		if tb.Failed() {
@@ -103,6 +109,20 @@ func (s *Server) Printed(line string) int {
 		}
 	}
 	return count
+}
+
+// Lines is what the server printed after a word that its lines begin with, over all
+// its lives, oldest first.
+func (s *Server) Lines(word string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []string
+	for _, printed := range s.lines {
+		if line, begins := strings.CutPrefix(printed, word); begins {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 // Order gives the script an order, which it takes as the event "order" of its
@@ -146,7 +166,7 @@ func (s *Server) Start() {
 	if s.running != nil {
 		return
 	}
-	command := exec.Command("node", append([]string{
+	command := exec.Command(s.node, append([]string{
 		"--import", "data:text/javascript;base64," + base64.StdEncoding.EncodeToString(preload), s.script,
 	}, s.arguments...)...)
 	command.Dir, command.Stderr = s.directory, &s.output
