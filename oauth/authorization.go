@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/url"
+	"slices"
 	"strings"
 
 	"golang.org/x/oauth2"
@@ -75,6 +76,11 @@ func (c *Client) AuthorizationURL(server Server, r AuthorizationRequest) (string
 	query.Set("code_challenge_method", methodS256)
 	if len(r.Scopes) > 0 {
 		query.Set("scope", strings.Join(r.Scopes, " "))
+	}
+	if slices.Contains(r.Scopes, "offline_access") {
+		// Without it the scope is ignored, and no refresh token comes (OpenID Connect Core
+		// 1.0 section 11).
+		query.Set("prompt", "consent")
 	}
 	if resource := c.resource(r.Resource); resource != "" {
 		query.Set("resource", resource)
