@@ -23,6 +23,9 @@ const (
 
 // answer makes the ordinary answer to a request; a tools/call runs its tool.
 func (s *Server) answer(x *Exchange) reply {
+	if besides := s.besides(x); besides != nil {
+		return *besides
+	}
 	tools, refusal := s.admit(x.Request)
 	switch {
 	case refusal != nil:
@@ -39,6 +42,9 @@ func (s *Server) answer(x *Exchange) reply {
 // admit judges a request by its HTTP side alone, and returns the tools that its
 // token opens.
 func (s *Server) admit(r Request) (tools []Tool, refusal *reply) {
+	if refusal := s.denies(r); refusal != nil {
+		return nil, refusal
+	}
 	tools, ok := s.authorized(r)
 	if !ok {
 		return nil, &reply{status: http.StatusUnauthorized, header: map[string]string{

@@ -1,6 +1,7 @@
 // Package mcptest promises peers that behave until they are told not to: an MCP
-// server, a model endpoint and a bystander, each a real program on a loopback
-// socket, and each able to fail on any byte when a test commands it.
+// server, an authorization server, a model endpoint and a bystander, each a real
+// program on a loopback socket, and each able to fail on any byte when a test
+// commands it.
 //
 // # The server
 //
@@ -24,6 +25,21 @@
 // Every request is in [Server.Requests] before it is answered, with its headers
 // as they came. [Server.WaitFor] and [Server.WaitStreams] wait for what arrives,
 // so that no test has to sleep.
+//
+// # The authorization server
+//
+// [NewAuthorizationServer] starts an OAuth 2.1 authorization server: metadata, consent,
+// tokens, registration and revocation, as strict as the specifications are. With
+// [Protected] an MCP server takes its tokens and no others. An [Authority] and a
+// [Protection] say in what they differ from the ordinary, the scripts of
+// [Server.On] work on its endpoints as well, and a [Person] consents:
+//
+//	as := mcptest.NewAuthorizationServer(t, mcptest.Authority{Path: "/tenant"})
+//	server := mcptest.NewServer(t, mcptest.Protected(as, mcptest.Protection{}))
+//	as.On("refresh_token", mcptest.Status(503, "text/html", "<p>busy").Once())
+//
+// [AuthorizationServer.Owner] says for whom a token was issued: proof that none was
+// sent on another's call.
 //
 // # The model
 //

@@ -14,6 +14,8 @@ type Exchange struct {
 	http   *http.Request
 	writer http.ResponseWriter
 	server *Server
+	// ordinary makes the ordinary answer.
+	ordinary func(*Exchange) reply
 	// reply is the ordinary answer, once it has been made: a tool runs once a request.
 	reply    *reply
 	answered bool // something was written, or the client is to get nothing
@@ -49,7 +51,7 @@ func (x *Exchange) Reply() string { return x.execute().message }
 
 func (x *Exchange) execute() *reply {
 	if x.reply == nil {
-		made := x.server.answer(x)
+		made := x.ordinary(x)
 		x.reply = &made
 	}
 	return x.reply

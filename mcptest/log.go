@@ -3,13 +3,16 @@ package mcptest
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
 
 // What a request is about, where that is not a JSON-RPC method. [Server.On],
 // [Server.Requests] and [Server.WaitFor] take these, [Tool] names and JSON-RPC
-// methods such as "tools/list".
+// methods such as "tools/list"; of an [AuthorizationServer] grant types such as
+// "refresh_token"; and of both a path that begins with a slash, such as
+// "/.well-known/oauth-protected-resource".
 const (
 	// Any is every request.
 	Any = "*"
@@ -65,6 +68,9 @@ func (r Request) Session() string { return r.Header.Get(sessionHeader) }
 
 // About reports whether the request is about one thing; see [Any] and what follows it.
 func (r Request) About(what string) bool {
+	if strings.HasPrefix(what, "/") {
+		return r.path() == what
+	}
 	switch what {
 	case Any:
 		return true
@@ -80,7 +86,36 @@ func (r Request) About(what string) bool {
 	if tool, isCall := strings.CutPrefix(what, CallOf("")); isCall {
 		return r.Method == "tools/call" && r.Tool == tool
 	}
-	return r.Method == what
+	return r.Method == what || r.grantType() == what
+}
+
+// path is the request's path without its query.
+func (r Request) path() string {
+	path, _, _ := strings.Cut(r.Path, "?")
+	return path
+}
+
+// Form is the request's query and, where its body is a form, the body's values.
+func (r Request) Form() url.Values {
+	_, query, _ := strings.Cut(r.Path, "?")
+	values, _ := url.ParseQuery(query)
+	if isMedia(r.Header.Get("Content-Type"), formMedia) {
+		body, _ := url.ParseQuery(string(r.Body))
+		for name, several := range body {
+			values[name] = append(values[name], several...)
+		}
+	}
+	return values
+}
+
+const formMedia = "application/x-www-form-urlencoded"
+
+// grantType is the grant that a token request is for; "" for any other request.
+func (r Request) grantType() string {
+	if r.HTTPMethod != http.MethodPost {
+		return ""
+	}
+	return r.Form().Get("grant_type")
 }
 
 // isRequest reports whether the body is a JSON-RPC request, which wants an answer.
@@ -114,7 +149,7 @@ func NewRequest(hr *http.Request, body []byte) Request {
 }
 
 // record adds a request to the log and wakes those who wait for it.
-func (s *Server) record(r Request) {
+func (s *scripted) record(r Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, r)
@@ -122,19 +157,19 @@ func (s *Server) record(r Request) {
 }
 
 // wake tells those who wait that something changed. Caller holds mu.
-func (s *Server) wake() {
+func (s *scripted) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
 // Requests are the requests about one thing, oldest first.
-func (s *Server) Requests(what string) []Request {
+func (s *scripted) Requests(what string) []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.requests(what)
 }
 
-func (s *Server) requests(what string) []Request {
+func (s *scripted) requests(what string) []Request {
 	var found []Request
 	for _, r := range s.log {
 		if r.About(what) {
@@ -145,7 +180,7 @@ func (s *Server) requests(what string) []Request {
 }
 
 // Forget empties the log.
-func (s *Server) Forget() {
+func (s *scripted) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = nil
@@ -157,7 +192,7 @@ const patience = 10 * time.Second
 // WaitFor waits until the log holds n requests about one thing, and returns what
 // it holds. It ends the test when they do not come within 10 seconds. Call it on
 // the test's goroutine.
-func (s *Server) WaitFor(what string, n int) []Request {
+func (s *scripted) WaitFor(what string, n int) []Request {
 	s.tb.Helper()
 	var found []Request
 	if !s.wait(func() bool { found = s.requests(what); return len(found) >= n }) {
@@ -176,7 +211,7 @@ func (s *Server) WaitStreams(n int) {
 }
 
 // wait waits until a condition holds; it is judged under mu after each change.
-func (s *Server) wait(holds func() bool) bool {
+func (s *scripted) wait(holds func() bool) bool {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {

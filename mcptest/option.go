@@ -28,6 +28,7 @@ type settings struct {
 	ttl          time.Duration
 	cacheScope   string
 	authenticate func(token string) (tools []Tool, ok bool)
+	protection   *protection
 	tools        []Tool
 }
 

@@ -1,6 +1,25 @@
 package mcptest
 
-import "slices"
+import (
+	"slices"
+	"sync"
+	"testing"
+)
+
+// scripted is a peer that plays scripts: what it was told to do, what came, and
+// the waiting for it.
+type scripted struct {
+	tb testing.TB
+
+	mu      sync.Mutex
+	changed chan struct{} // closed and made anew at each change that a test may wait for
+	scripts map[string][]Behaviour
+	log     []Request
+}
+
+func (s *scripted) prepare(tb testing.TB) {
+	s.tb, s.changed, s.scripts = tb, make(chan struct{}), make(map[string][]Behaviour)
+}
 
 // Behaviour is how a request is answered when that is not the ordinary way: a few
 // steps, one after the other. A behaviour whose steps answer nothing ([Delay],
@@ -55,18 +74,19 @@ func (b Behaviour) Once() Behaviour { return b.Times(1) }
 // and with an empty one, the server is ordinary.
 //
 // Of several scripts for a request the narrowest counts: [LostSession], [CallOf]
-// and [Resume] come before methods, and [Any] comes last.
-func (s *Server) On(what string, script ...Behaviour) {
+// and [Resume] come before methods and grant types, those before paths, and [Any]
+// comes last.
+func (s *scripted) On(what string, script ...Behaviour) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scripts[what] = slices.Clone(script)
 }
 
 // behaviour takes the next behaviour for a request from the scripts.
-func (s *Server) behaviour(r Request) Behaviour {
+func (s *scripted) behaviour(r Request) Behaviour {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, what := range []string{LostSession, CallOf(r.Tool), Resume, Response, r.Method, r.HTTPMethod, Any} {
+	for _, what := range []string{LostSession, CallOf(r.Tool), Resume, Response, r.Method, r.grantType(), r.path(), r.HTTPMethod, Any} {
 		script := s.scripts[what]
 		if len(script) == 0 || !r.About(what) {
 			continue
@@ -80,4 +100,18 @@ func (s *Server) behaviour(r Request) Behaviour {
 		return next
 	}
 	return Behaviour{}
+}
+
+// play answers a request as its script says, or as an ordinary peer.
+func (s *scripted) play(x *Exchange) {
+	behaviour := s.behaviour(x.Request)
+	s.record(x.Request)
+	for _, step := range behaviour.steps {
+		if step(x); x.over {
+			return
+		}
+	}
+	if !x.answered {
+		x.Ordinary()
+	}
 }

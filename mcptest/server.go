@@ -20,16 +20,13 @@ import (
 // concurrent use.
 type Server struct {
 	settings
-	tb      testing.TB
+	scripted
 	address string
 	// running is the process, so to speak: nil while the server is stopped. Only
 	// the test's own goroutine starts and stops it.
 	running *process
 
-	mu       sync.Mutex
-	changed  chan struct{} // closed and made anew at each change that a test may wait for
-	scripts  map[string][]Behaviour
-	log      []Request
+	// What follows is guarded by mu.
 	streams  []*stream         // open for notifications, oldest first
 	sessions map[string]bool   // the session ids that are alive
 	kept     map[string]string // event id -> the message that follows it, for Resume
@@ -52,12 +49,13 @@ func NewServer(tb testing.TB, options ...Option) *Server {
 	}
 	s := &Server{
 		settings: newSettings(options),
-		tb:       tb,
 		address:  listener.Addr().String(),
-		changed:  make(chan struct{}),
-		scripts:  make(map[string][]Behaviour),
 		sessions: make(map[string]bool),
 		kept:     make(map[string]string),
+	}
+	s.prepare(tb)
+	if s.protection != nil && s.protection.Within {
+		s.protection.authorization.adopt(s.Origin())
 	}
 	s.running = s.serve(listener)
 	tb.Cleanup(s.Stop)
@@ -217,18 +215,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, hr *http.Request) {
 	if err != nil {
 		return // the client hung up
 	}
-	x := &Exchange{Request: NewRequest(hr, body), http: hr, writer: w, server: s}
+	x := &Exchange{Request: NewRequest(hr, body), http: hr, writer: w, server: s, ordinary: s.answer}
 	x.Request.lost = s.isLost(x.Request)
-	behaviour := s.behaviour(x.Request)
-	s.record(x.Request)
-	for _, step := range behaviour.steps {
-		if step(x); x.over {
-			return
-		}
-	}
-	if !x.answered {
-		x.Ordinary()
-	}
+	s.play(x)
 }
 
 // isLost reports whether a request names a session that the server does not know.
